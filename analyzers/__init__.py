@@ -1,0 +1,1 @@
+"""Analyzers: which questions under sql/ to ask, and how their rows become findings."""

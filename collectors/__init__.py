@@ -1,0 +1,1 @@
+"""Collectors: what runs inside a training job and writes shards (needs pyarrow, nothing else)."""

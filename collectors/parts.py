@@ -1,0 +1,100 @@
+"""Writes the parts of a shard: whole tables go in, finished Parquet files come out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .layout import FOOTER_PREFIX, RUN_FILE, TABLES, UNFINISHED, part_name, shard_dir
+from .schema import FORMAT, SCHEMA_VERSION, TEXT
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What every shard of a run shares; stands in run.json and, in short, in each footer.
+
+    Args:
+        run_id: the same for all ranks of a run.
+        framework: pytorch, mindspore or mindtorch; empty when it is not known.
+        versions: package -> version.
+        world_size: number of ranks; None when it is not known.
+        config: the collector's configuration.
+    """
+
+    run_id: str
+    framework: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    world_size: int | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, dump: Path) -> None:
+        """Write DUMP/run.json; ranks that do it at the same time write the same text."""
+        dump.mkdir(parents=True, exist_ok=True)
+        text = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **asdict(self)}
+        temporary = dump / f"{RUN_FILE}.{os.getpid()}{UNFINISHED}"
+        temporary.write_text(json.dumps(text, indent=1, default=str))
+        temporary.replace(dump / RUN_FILE)
+
+
+class PartWriter:
+    """Writes one rank's parts of one step; continues the numbers of an earlier process.
+
+    `dropped` counts the calls that could not be recorded; it stands in every footer.
+    """
+
+    def __init__(self, dump: Path, *, step: int, rank: int, run: RunInfo) -> None:
+        self.folder = shard_dir(dump, step, rank)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.dropped = 0
+        self._part = sum(1 for _ in self.folder.glob("calls-*.parquet"))
+        self._footer = {
+            "format": FORMAT,
+            "schema_version": str(SCHEMA_VERSION),
+            "run_id": run.run_id,
+            "framework": run.framework,
+            "versions": json.dumps(dict(run.versions)),
+            "step": str(step),
+            "rank": str(rank),
+        }
+        run.write(dump)
+
+    def write(self, tables: Mapping[str, pa.Table], *, complete: bool, damage: str = "") -> None:
+        """Write one part of each table.
+
+        Args:
+            tables: calls and tensors.
+            complete: the step ends with this part.
+            damage: what of its source could not be read, when the part was made of another dump.
+        """
+        footer = self._footer | {
+            "dropped": str(self.dropped),
+            "complete": str(complete).lower(),
+            "damage": damage,
+        }
+        metadata = {FOOTER_PREFIX + key: value for key, value in footer.items()}
+        for name in reversed(TABLES):  # tensors first: a call on disk has its tensors
+            final = self.folder / part_name(name, self._part)
+            temporary = final.with_name(final.name + UNFINISHED)
+            write_parquet(tables[name].replace_schema_metadata(metadata), temporary)
+            temporary.replace(final)
+        self._part += 1
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """Write one Parquet file; float columns get no statistics, by which DuckDB 2.0.1 loses NaN."""
+    floats = [f.name for f in table.schema if pa.types.is_floating(f.type)]
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        use_dictionary=[f.name for f in table.schema if f.type == TEXT],
+        column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+        write_statistics=[f.name for f in table.schema if f.name not in floats],
+    )

@@ -1,0 +1,126 @@
+"""The columns of a shard: one table of calls and one table of tensors for each step and rank.
+
+This file is the only place where the columns stand; writer, readers and SQL follow it. NULL always
+means "not recorded", never zero. `step` and `rank` are no columns: they come from the path.
+
+A change that an older reader could misread raises SCHEMA_VERSION and gets a view under sql/schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+FORMAT = "crossrank"
+SCHEMA_VERSION = 1
+
+TEXT = pa.dictionary(pa.int32(), pa.string())
+"""Text that repeats a lot (call stacks, argument lists): stored once per part."""
+
+CALLS = pa.schema(
+    [
+        ("seq", pa.int64()),  # the rank's own order; the key that tensors refer to
+        ("name", pa.string()),  # "Functional.linear.12.forward", "Module.decoder.0.Mlp.forward.3"
+        ("api", TEXT),  # "linear"; the class for a module
+        ("call_index", pa.int64()),  # 12
+        ("phase", TEXT),  # forward, backward, optimizer
+        ("kind", TEXT),  # compute, comm, module, optimizer, saved
+        ("module", TEXT),  # path of the enclosing module: "decoder.0"
+        ("parent_seq", pa.int64()),  # the enclosing call
+        ("stack", TEXT),  # frames, innermost first, one a line: "train.py:88 in step | x = f(y)"
+        ("micro_step", pa.int64()),
+        ("recompute", pa.bool_()),
+        ("state", TEXT),  # ok, raised
+        ("args", TEXT),  # JSON: slot -> non-tensor argument; non-finite numbers as "inf", "nan"
+        # communication only
+        ("group_id", TEXT),  # NULL: the default group
+        ("group_ranks", pa.list_(pa.int64())),  # global ranks; NULL: not recorded
+        ("group_seq", pa.int64()),  # this rank's running number in the group
+        ("peer", pa.int64()),  # global rank at the other end of a send or receive
+        ("root", pa.int64()),  # global rank that a broadcast, scatter, gather or reduce is about
+        ("tag", pa.int64()),
+        ("reduce_op", TEXT),  # SUM, MAX, ...; only where the operation reduces
+        ("async", pa.bool_()),
+    ]
+)
+
+TENSORS = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("slot", TEXT),  # "input.0", "input.weight", "output.0.1", "parameters.weight"
+        ("direction", TEXT),  # input, output, parameter, gradient
+        ("role", TEXT),  # value; buffer (the call only writes into it); echo (an argument repeated
+        # among the outputs, as msprobe does for communication)
+        ("dtype", TEXT),  # short form: float32, bfloat16
+        ("shape", pa.list_(pa.int64())),
+        ("numel", pa.int64()),
+        # over the finite elements, so never NaN or infinite themselves
+        ("max", pa.float64()),
+        ("min", pa.float64()),
+        ("mean", pa.float64()),
+        ("norm", pa.float64()),  # L2
+        ("has_nan", pa.bool_()),
+        ("has_posinf", pa.bool_()),
+        ("has_neginf", pa.bool_()),
+        ("nan_count", pa.int64()),
+        ("posinf_count", pa.int64()),
+        ("neginf_count", pa.int64()),
+        ("zero_count", pa.int64()),
+        ("saturated", pa.bool_()),  # an element stands exactly at the dtype's largest finite value
+        ("checksum", pa.string()),
+        ("requires_grad", pa.bool_()),
+        ("layout", TEXT),  # JSON: DTensor mesh and placements
+        ("value_id", pa.int64()),  # identity of this very value; NULL: lineage not recorded
+        ("producer_seq", pa.int64()),  # the earlier call of this rank that made it; NULL beside a
+        # value_id: no call on record made it
+        ("producer_slot", TEXT),
+        ("value_path", pa.string()),  # file under values/, relative to the shard
+    ]
+)
+
+FLOAT_LIMIT = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+"""Largest finite value by dtype (IEEE 754-2019; bfloat16 after Intel's numerics definition)."""
+
+
+class Rows:
+    """Rows of one table under way.
+
+    Args:
+        schema: CALLS or TENSORS.
+        names: the columns that will be given; every other column becomes NULL.
+    """
+
+    def __init__(self, schema: pa.Schema, names: Sequence[str]) -> None:
+        self._schema = schema
+        self._names = names
+        self._rows: list[tuple[Any, ...]] = []
+        self.add = self._rows.append
+        """Append one row: a tuple with a value for each of `names`, in their order."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def table(self) -> pa.Table:
+        """Return the rows so far."""
+        values = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._names)
+        columns = dict(zip(self._names, values, strict=True))
+        return pa.Table.from_arrays(
+            [
+                pa.array(columns[field.name], field.type)
+                if field.name in columns
+                else pa.nulls(len(self._rows), field.type)
+                for field in self._schema
+            ],
+            schema=self._schema,
+        )
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._rows.clear()

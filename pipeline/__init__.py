@@ -1,0 +1,1 @@
+"""Pipeline: finds shards, runs the questions on them, and gives the answers."""

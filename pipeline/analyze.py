@@ -1,0 +1,53 @@
+"""The main job: where each NaN and infinity of a dump was born, and how it spread.
+
+python -m pipeline.analyze DUMP
+ray job submit --working-dir . -- python -m pipeline.analyze DUMP
+crossrank analyze DUMP
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from .analysis import analyze_dump, explain_analysis, run_store
+from .options import add_common, open_engine, out_folder, say, share
+from .output import exit_code, strict_json, write_result
+from .render_text import analyze_text
+from .shards import open_dump
+
+SUMMARY = "where NaN and infinities were born, and how they reached every rank"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument("dump", type=Path, help="a dump of crossrank or msprobe")
+    parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
+    parser.add_argument(
+        "--nan-only", action="store_true", help="start from NaN alone, take infinities for granted"
+    )
+    add_common(parser)
+
+
+def run(args: Namespace) -> int:
+    """Run the command; return its exit code."""
+    say(args, f"pipeline.analyze from {Path(__file__).resolve()}")
+    dump = open_dump(args.dump, args.step)
+    if args.explain:
+        sys.stdout.write(explain_analysis(dump, share(args, 1), nan_only=args.nan_only))
+        return 0
+    engine, worker = open_engine(args, dump)
+    say(args, f"{len(dump.shards)} shards, {engine.name} engine, {engine.workers} at a time")
+    out = out_folder(args)
+    with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
+        result = analyze_dump(dump, store, engine, worker)
+        write_result(out, result, store)
+    sys.stdout.write(strict_json(result) + "\n" if args.json else analyze_text(result, out))
+    return exit_code(result["verdict"], args.fail_on)
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    sys.exit(main(["analyze", *sys.argv[1:]]))

@@ -1,0 +1,45 @@
+"""The command line: `crossrank COMMAND ...` and `python -m pipeline.COMMAND ...` are the same."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from importlib import import_module
+
+from collectors.errors import CrossrankError
+
+COMMANDS = ("analyze", "query", "ingest", "report")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code.
+
+    0: the work was done, whatever it found. 2: bad usage, or input that cannot be read. 3 and 4:
+    what `--fail-on` asked for. Anything else is a bug of ours and shows its traceback.
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if given[:1] in (["-f"], ["--framework"]):
+            from .msprobe_commands import run_msprobe_command
+
+            return run_msprobe_command(given)
+        args = _parser().parse_args(given)
+        return int(import_module(f"{__package__}.{args.command}").run(args))
+    except CrossrankError as error:
+        print(f"crossrank: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("crossrank: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="crossrank", description="numerical debugging of distributed training"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        module = import_module(f"{__package__}.{name}")
+        module.add_arguments(commands.add_parser(name, help=module.SUMMARY))
+    return parser

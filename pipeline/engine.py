@@ -1,0 +1,62 @@
+"""The seam between what is computed and where: in this process, in others beside it, on Ray."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from .errors import UsageError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that did not come back with a result, and why."""
+
+    reason: str
+
+
+class Engine(Protocol):
+    """Runs one function over many items."""
+
+    name: str
+    workers: int
+
+    def map(
+        self, task: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result | Failure]]:
+        """Yield each item with its result, as they are done; few are under way at a time.
+
+        Args:
+            task: a function at the top level of a module.
+            items: picklable; their text names a task in logs.
+        """
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+
+
+def on_ray(kind: str, address: str | None) -> bool:
+    """Tell whether Ray is meant: asked for, or auto inside a Ray job or with an address."""
+    in_job = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
+    return kind == "ray" or (kind == "auto" and (in_job or bool(address)))
+
+
+def ray_engine(workers: int, address: str | None) -> Engine:
+    """Return an engine on a Ray cluster.
+
+    Args:
+        workers: tasks under way at most; 0: as many as the cluster can take.
+        address: of the cluster; default: the one of the job, or a new one on this machine.
+    """
+    try:
+        from .engine_ray import RayEngine
+    except ImportError:
+        raise UsageError(
+            "--engine ray needs Ray, which is not installed; pip install 'crossrank[pipeline]'"
+        ) from None
+    return RayEngine(workers, address)

@@ -1,0 +1,91 @@
+"""The flags that commands share."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+from .engine import Engine, on_ray, ray_engine
+from .engine_local import LocalEngine
+from .settings import Limits, cpu_count, limits
+from .shards import Dump
+
+UNITS = {"": 1, "m": 1, "mib": 1, "mb": 1, "g": 1024, "gib": 1024, "gb": 1024}
+
+
+def add_common(parser: ArgumentParser) -> None:
+    """Declare where results go and how much of which machine is used."""
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as JSON, nothing else"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument(
+        "--fail-on", default="", metavar="found,unknown", type=_verdicts,
+        help="exit with 3 when something was found, 4 when it cannot be told",
+    )  # fmt: skip
+    parser.add_argument(
+        "--explain", action="store_true", help="print the SQL that would run, bound, and stop"
+    )
+    add_engine(parser)
+
+
+def add_engine(parser: ArgumentParser) -> None:
+    """Declare what computes."""
+    parser.add_argument(
+        "--engine", choices=["auto", "local", "ray"], default="auto",
+        help="auto: Ray inside a Ray job or with --address, else this machine",
+    )  # fmt: skip
+    parser.add_argument("--address", help="of a Ray cluster")
+    parser.add_argument("--workers", type=int, default=0, help="tasks that run at the same time")
+    parser.add_argument("--memory", type=_megabytes, help="for all workers here: 4096, 8GiB")
+
+
+def out_folder(args: Namespace) -> Path:
+    """Return where results go: `--out`, or a folder of its own under ./crossrank_out."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return args.out or Path("crossrank_out") / f"{args.command}-{stamp}"
+
+
+def open_engine(args: Namespace, dump: Dump) -> tuple[Engine, Limits]:
+    """Return what computes, and what each of its workers may use.
+
+    DuckDB uses all CPUs for Parquet by itself. Parsing msprobe's JSON needs a process for each,
+    once there is enough of it to pay for starting them.
+    """
+    if on_ray(args.engine, args.address):
+        return ray_engine(args.workers, args.address), share(args, cpu_count())
+    workers = args.workers or 1
+    if dump.kind == "msprobe" and not args.workers:
+        ranks = len({shard.rank for shard in dump.shards})
+        megabytes = sum(shard.bytes for shard in dump.shards) // 2**20
+        workers = max(1, min(cpu_count(), ranks, megabytes // 4))
+    return LocalEngine(workers), share(args, workers)
+
+
+def share(args: Namespace, workers: int) -> Limits:
+    """Return what each of `workers` may use of this machine."""
+    return limits(workers, memory=args.memory)
+
+
+def say(args: Namespace, text: str) -> None:
+    """Tell about progress on stderr."""
+    if not args.quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _verdicts(text: str) -> frozenset[str]:
+    words = frozenset(word.strip() for word in text.split(",") if word.strip())
+    if words - {"found", "unknown"}:
+        raise ArgumentTypeError(f"{text!r}: expected found, unknown or both with a comma")
+    return words
+
+
+def _megabytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([a-zA-Z]*)", text)
+    if not match or match[2].lower() not in UNITS:
+        raise ArgumentTypeError(f"{text!r}: expected MiB as a number, or 8GiB")
+    return int(match[1]) * UNITS[match[2].lower()]

@@ -1,0 +1,58 @@
+"""Writes a result folder: everything under temporary names first, then in place at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any
+
+from .render_html import report_html
+from .store import Store
+
+RESULT = "result.json"
+REPORT = "report.html"
+
+
+def strict_json(document: Any) -> str:
+    """Return JSON that every parser takes: non-finite numbers are the strings nan, inf, -inf."""
+    return json.dumps(_spelled(document), indent=1, allow_nan=False)
+
+
+def write_result(out: Path, result: Mapping[str, Any], store: Store) -> None:
+    """Write result.json, report.html and every table behind the answer as Parquet into `out`."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        (temporary / RESULT).write_text(strict_json(result))
+        (temporary / REPORT).write_text(report_html(result))
+        for table in store.tables():
+            store.con.table(table).write_parquet(
+                str(temporary / f"{table}.parquet"), compression="zstd"
+            )
+        out.mkdir(exist_ok=True)
+        for file in sorted(temporary.iterdir()):
+            os.replace(file, out / file.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def exit_code(verdict: str, fail_on: Container[str]) -> int:
+    """Return 0, or what `--fail-on` asks for: 3 for something found, 4 for cannot tell."""
+    if verdict not in fail_on:
+        return 0
+    return 4 if verdict == "unknown" else 3
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _spelled(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelled(part) for part in value]
+    return value

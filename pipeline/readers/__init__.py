@@ -1,0 +1,1 @@
+"""Readers: turn files that others wrote into the tables of shards."""

@@ -1,0 +1,43 @@
+"""Draws the HTML report of a result folder again.
+
+crossrank report RESULT
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from .errors import UsageError
+from .output import REPORT, RESULT
+from .render_html import report_html
+
+SUMMARY = "draw the HTML report again from a result folder"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument("result", type=Path, help="folder that holds result.json")
+
+
+def run(args: Namespace) -> int:
+    """Run the command; return its exit code."""
+    source = args.result / RESULT
+    try:
+        result = json.loads(source.read_text())
+        known = result["tool"] == "analyze"
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(f"{source} is not there or no result of crossrank") from None
+    if not known:
+        raise UsageError(f"{source} is a result of {result['tool']}; expected one of analyze")
+    (args.result / REPORT).write_text(report_html(result))
+    print(args.result / REPORT)
+    return 0
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    sys.exit(main(["report", *sys.argv[1:]]))

@@ -1,0 +1,58 @@
+-- nan/bad_tensors: one row per tensor that a call reads or makes and that holds NaN or an infinity.
+--
+-- Buffers are left out: what a call only writes into is not read, and what an unfinished receive
+-- holds is no result. So are module records where API records exist: they repeat what their calls
+-- did. Two tensors of one rank and step with the same `likeness` (size, range, what they hold) may
+-- be the same value.
+--
+-- scope:   rank
+-- uses:    lib/allocates, lib/ignores_values, lib/is_weight_slot
+-- reads:   calls     one row per call
+--          tensors   one row per tensor of a call
+-- params:  $nan_only BOOLEAN   look for NaN alone
+-- returns: step BIGINT, rank BIGINT, seq BIGINT, slot VARCHAR, is_read BOOLEAN, allocated BOOLEAN,
+--          is_weight BOOLEAN, requires_grad BOOLEAN, nan BOOLEAN, posinf BOOLEAN, neginf BOOLEAN,
+--          high DOUBLE, low DOUBLE, numel BIGINT, dtype VARCHAR, likeness UBIGINT, value_id BIGINT,
+--          producer_seq BIGINT, producer_slot VARCHAR
+WITH with_apis AS (
+  SELECT DISTINCT step, rank FROM calls WHERE kind <> 'module'
+),
+bad AS (
+  SELECT
+    t.*,
+    t.direction IN ('input', 'parameter') AS is_read,
+    coalesce(t.has_nan, false) AS nan,
+    coalesce(t.has_posinf, false) AND NOT $nan_only AS posinf,
+    coalesce(t.has_neginf, false) AND NOT $nan_only AS neginf
+  FROM tensors AS t
+  WHERE t.has_nan OR (NOT $nan_only AND (t.has_posinf OR t.has_neginf))
+)
+SELECT
+  b.step,
+  b.rank,
+  b.seq,
+  b.slot,
+  b.is_read,
+  NOT b.is_read AND (b.role = 'buffer' OR coalesce(allocates(c.api), false)) AS allocated,
+  b.direction = 'parameter' OR coalesce(is_weight_slot(c.api, b.slot), false) AS is_weight,
+  coalesce(b.requires_grad, false) AS requires_grad,
+  b.nan,
+  b.posinf,
+  b.neginf,
+  CASE WHEN b.posinf THEN 'inf'::DOUBLE ELSE coalesce(b.max, '-inf'::DOUBLE) END AS high,
+  CASE WHEN b.neginf THEN '-inf'::DOUBLE ELSE coalesce(b.min, 'inf'::DOUBLE) END AS low,
+  b.numel,
+  b.dtype,
+  hash(b.numel, b.nan, high, low) AS likeness,
+  b.value_id,
+  b.producer_seq,
+  b.producer_slot
+FROM bad AS b
+JOIN calls AS c USING (step, rank, seq)
+LEFT JOIN with_apis AS w USING (step, rank)
+WHERE
+  (b.role = 'value' OR (b.role = 'buffer' AND NOT b.is_read AND c.kind <> 'comm'))
+  AND NOT (c.kind = 'module' AND w.rank IS NOT NULL)
+  AND NOT (
+    b.slot IN ('input.0', 'input.input', 'input.self') AND coalesce(ignores_values(c.api), false)
+  )

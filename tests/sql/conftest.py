@@ -1,0 +1,104 @@
+"""A database for one question: its tables as text in, its rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pipeline.settings import Limits
+from pipeline.sqlfile import load
+from pipeline.store import Store
+
+GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
+SHARD_FILES = {
+    "step": "BIGINT",
+    "rank": "BIGINT",
+    "path": "VARCHAR",
+    "complete": "BOOLEAN",
+    "damage": "VARCHAR",
+    "unfinished": "VARCHAR",
+}
+
+WORDS = {"-": None, "''": ""}
+
+
+class Question:
+    """One question and the tables it reads.
+
+    db = Question("nan/onsets")
+    db.table("living", "step rank seq entry", "0 1 5 birth", "0 1 3 received")
+    assert db.rows("rank seq") == [(1, 3)]
+    """
+
+    def __init__(self, name: str, **params: Any) -> None:
+        self.file = load(name)
+        defaults = {"nan_only": False, "world_size": None}
+        self._store = Store(Limits(1, 512), defaults | params)
+        self._filled: set[str] = set()
+
+    def table(self, table: str, columns: str, *rows: str) -> Question:
+        """Fill a table that the question reads.
+
+        Args:
+            table: its name, as under `reads:` in the header.
+            columns: names, separated by blanks; every other column is NULL.
+            rows: values, separated by blanks; `-` is NULL, `''` the empty text, anything else as
+                DuckDB casts text.
+        """
+        kinds = self._columns(table)
+        names = columns.split()
+        assert set(names) <= set(kinds), f"{table} has no {set(names) - set(kinds)}"
+        self._create(table, kinds)
+        for row in rows:
+            values = [WORDS.get(word, word) for word in row.split()]
+            assert len(values) == len(names), row
+            marks = ", ".join(f"?::{kinds[name]}" for name in names)
+            quoted = ", ".join(f'"{name}"' for name in names)
+            self._store.con.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", values)
+        return self
+
+    def rows(self, columns: str = "") -> list[tuple[Any, ...]]:
+        """Return the answer; `columns` picks some. A table not filled is empty.
+
+        The rows stand in the order that the question gives them, else sorted, NULL first.
+        """
+        for table in self.file.reads:
+            if table not in self._filled:
+                self._create(table, self._columns(table))
+        names = columns.split() or list(self.file.returns)
+        answer = self._store.answer(self.file.name).to_pylist()
+        rows = [tuple(row[name] for name in names) for row in answer]
+        if "\nORDER BY" in self.file.text:
+            return rows
+        return sorted(rows, key=lambda row: [(value is not None, value) for value in row])
+
+    def _columns(self, table: str) -> dict[str, str]:
+        assert table in self.file.reads, f"{self.file.name} does not read {table}"
+        if table == "shard_files":
+            return SHARD_FILES
+        return load(self.file.reads[table] or GIVEN[table]).returns
+
+    def _create(self, table: str, kinds: dict[str, str]) -> None:
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items())
+        self._store.con.execute(f"CREATE TABLE {table} ({columns})")
+        self._store.know(table)
+        self._filled.add(table)
+
+    def close(self) -> None:
+        self._store.__exit__()
+
+
+@pytest.fixture
+def ask() -> Iterator[Any]:
+    """Open a question: ask("nan/onsets", nan_only=True)."""
+    opened: list[Question] = []
+
+    def question(name: str, **params: Any) -> Question:
+        opened.append(Question(name, **params))
+        return opened[-1]
+
+    yield question
+    for one in opened:
+        one.close()

@@ -1,0 +1,177 @@
+"""Every file under sql/ keeps to the form that its header promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from analyzers import nan_origin, shard_health
+from pipeline import sqlfile
+from pipeline.errors import SqlFileError
+from pipeline.settings import Limits
+from pipeline.sql_index import INDEX, index_text
+from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, load
+from pipeline.store import Store
+
+FILES = [load(name) for name in all_names()]
+QUESTIONS = [file for file in FILES if file.scope != "lib"]
+PARAMS = {"nan_only": False, "world_size": None}
+GIVEN = {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
+"""Tables from outside, with the columns of these questions."""
+
+
+ASKED = {"health/shards", *nan_origin.RANK_QUESTIONS}
+"""What workers send back."""
+
+
+def ids(file: SqlFile) -> str:
+    return file.name
+
+
+@pytest.mark.parametrize("file", QUESTIONS, ids=ids)
+def test_returns_what_the_header_says_on_empty_tables(file: SqlFile) -> None:
+    with Store(Limits(1, 512), PARAMS) as store:
+        for table, source in file.reads.items():
+            if table == "shard_files":
+                store.con.execute(
+                    "CREATE TABLE shard_files (step BIGINT, rank BIGINT, path VARCHAR, "
+                    "complete BOOLEAN, damage VARCHAR, unfinished VARCHAR)"
+                )
+            else:
+                name = source or GIVEN.get(table) or f"schema/{table}"
+                columns = ", ".join(f'"{c}" {t}' for c, t in load(name).returns.items())
+                store.con.execute(f"CREATE TABLE {table} ({columns})")
+        for macro in file.uses:
+            store.con.execute(load(macro).text)
+        answer = store.con.sql(file.text, params={name: PARAMS[name] for name in file.params})
+        got = {c: str(t) for c, t in zip(answer.columns, answer.types, strict=True)}
+        assert got == file.returns
+        assert answer.fetchall() == [] or file.name == "health/expected_ranks"
+
+
+@pytest.mark.parametrize("file", QUESTIONS, ids=ids)
+def test_what_leaves_a_worker_is_in_order(file: SqlFile) -> None:
+    """What stays on a worker is only read by other questions: sorting it would cost for nothing."""
+    if file.name.startswith("schema/") or (file.scope == "rank" and file.name not in ASKED):
+        assert not re.search(r"\nORDER BY", file.text)
+        return
+    last = file.text[file.text.rindex("\nORDER BY") :].strip()
+    assert "\n" not in last, "the statement must end in its ORDER BY"
+
+
+@pytest.mark.parametrize("file", FILES, ids=ids)
+def test_layout(file: SqlFile) -> None:
+    for line in file.text.splitlines():
+        assert len(line) <= 100, line
+        assert line == line.rstrip()
+        assert line.isascii()
+    assert file.sentence.endswith((".", ":"))
+
+
+def test_every_file_is_needed() -> None:
+    asked = set(ASKED)
+    for module in (nan_origin, shard_health):
+        source = Path(str(module.__file__)).read_text()
+        asked |= set(re.findall(r'rows\("(\w+/\w+)"\)', source))
+    needed = asked | {"schema/calls", "schema/tensors"}
+    while True:
+        more = {s for n in needed for s in load(n).reads.values() if s}
+        more |= {m for n in needed for m in load(n).uses}
+        if more <= needed:
+            break
+        needed |= more
+    assert needed == set(all_names())
+
+
+def test_table_names_are_unique() -> None:
+    tables = [file.table for file in QUESTIONS]
+    assert len(tables) == len(set(tables))
+
+
+def test_rank_questions_read_nothing_of_other_ranks() -> None:
+    for file in QUESTIONS:
+        for source in filter(None, file.reads.values()):
+            if file.scope == "rank":
+                assert load(source).scope == "rank", f"{file.name} reads {source}"
+
+
+def test_every_question_has_a_test() -> None:
+    untested = [
+        file.name
+        for file in QUESTIONS
+        if file.name.partition("/")[0] != "schema"
+        and not (Path(__file__).parent / f"{file.name.replace('/', '/test_')}.py").exists()
+    ]
+    assert not untested
+
+
+def test_index_is_up_to_date() -> None:
+    assert INDEX.read_text() == index_text(), "run: python -m pipeline.sql_index"
+
+
+def test_no_sql_in_a_template_language() -> None:
+    for file in FILES:
+        assert "{{" not in file.text
+        assert "{%" not in file.text
+
+
+class TestLoader:
+    @pytest.fixture
+    def write(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sqlfile, "SQL_ROOT", tmp_path)
+        load.cache_clear()
+        (tmp_path / "x").mkdir()
+
+        def write(text: str) -> str:
+            (tmp_path / "x" / "y.sql").write_text(text)
+            return "x/y"
+
+        yield write
+        load.cache_clear()
+
+    HEAD = "-- x/y: one row.\n--\n-- scope:   run\n-- params:  {}\n-- returns: a BIGINT\n"
+
+    def test_parts_of_a_header(self, write) -> None:
+        file = load(
+            write(
+                "-- x/y: one row per\n-- thing.\n--\n-- Why.\n--\n-- scope:   rank\n"
+                "-- reads:   t   what a row is,\n--              from a/b\n"
+                "--          u   another\n-- params:  $p BIGINT   meaning\n"
+                "-- returns: a BIGINT, b STRUCT(c BIGINT, d VARCHAR)[]\nSELECT $p FROM t, u\n"
+            )
+        )
+        assert file.sentence == "one row per thing."
+        assert file.reads == {"t": "a/b", "u": None}
+        assert file.params == {"p": "BIGINT"}
+        assert file.returns == {"a": "BIGINT", "b": "STRUCT(c BIGINT, d VARCHAR)[]"}
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("-- x/z: one row.\nSELECT 1", "first line must begin"),
+            ("-- x/y: one row.\nSELECT 1", "scope must be"),
+            (HEAD.format("none") + "SELECT 1; SELECT 2", "2 statements"),
+            (HEAD.format("none") + "DELETE FROM t", "DELETE statement, expected SELECT"),
+            (HEAD.format("none") + "SELECT $p", r"declares parameters \[\]"),
+            (HEAD.format("$p BIGINT   x") + "SELECT 1", r"the statement uses \[\]"),
+            (HEAD.format("none") + "SELEC 1", "syntax error"),
+        ],
+    )
+    def test_what_is_refused(self, write, text: str, message: str) -> None:
+        with pytest.raises(SqlFileError, match=message) as error:
+            load(write(text))
+        assert "sql/x/y.sql" in str(error.value)
+
+    def test_unknown_name(self) -> None:
+        with pytest.raises(SqlFileError, match="nan/nothing"):
+            load("nan/nothing")
+
+
+def test_files_run_as_they_stand() -> None:
+    """What a DuckDB shell reads is the file itself: nothing is filled in."""
+    for file in FILES:
+        assert (SQL_ROOT / f"{file.name}.sql").read_text() == file.text
+        assert len(duckdb.extract_statements(file.text)) == 1
