@@ -85,7 +85,8 @@ def _load_parquet(store: Store, shards: Sequence[Shard]) -> list[dict[str, objec
         damage = "; ".join(dict.fromkeys(part.damage for part in found if part.damage))
         left = ", ".join(path.name for path in sorted(shard.path.glob(f"*{UNFINISHED}")))
         cut = f"{left or 'its last part'} was never finished"
-        whole = any(part.complete for part in found)
+        # the mark counts on calls: their part is renamed after that of their tensors
+        whole = any(part.complete for part in found if part.path.name.startswith("calls-"))
         states.append(_state(shard, damage, "" if whole else cut))
         parts += [part for part in found if part.readable]
     if any(part.float_statistics for part in parts):

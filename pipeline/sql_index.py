@@ -12,10 +12,10 @@ HEAD = """\
 # Every question, as SQL
 
 One statement a file; the header says what a row is, what it reads, and which columns it returns.
-`scope` says where it runs: **rank** files run where one rank's shard lies and make it small, **run**
-files join the small answers of all ranks, **lib** files are macros. A file's answer is a table named
-like the file, and others read it under that name. `crossrank analyze DUMP --explain` prints all of
-them, bound, in the order in which they run, as one script for a DuckDB shell.
+`scope` says where it runs: **rank** files run where one rank's shard lies and make it small,
+**run** files join the small answers of all ranks, **lib** files are macros. A file's answer is a
+table named like the file, and others read it under that name. `crossrank analyze DUMP --explain`
+prints all of them, bound, in the order in which they run, as one script for a DuckDB shell.
 
 This list is made by `python -m pipeline.sql_index`.
 """

@@ -1,18 +1,20 @@
 -- comm/members: one row per communication instance and rank that should have taken part in it.
 --
 -- `recorded` is false for a rank whose own record of it is missing; the columns from `seq` on are
--- then NULL.
+-- then NULL. `place`: where the rank stands in the group, from 0.
 --
 -- scope:   run
 -- reads:   instances    one row per operation of a rank with its instance, from comm/instances
 --          operations   one row per communication operation of a rank, from comm/operations
 -- params:  none
--- returns: step BIGINT, instance VARCHAR, point_to_point BOOLEAN, rank BIGINT, recorded BOOLEAN,
---          seq BIGINT, item VARCHAR, name VARCHAR, api VARCHAR, sends BOOLEAN, async BOOLEAN,
---          reduce_op VARCHAR, reads BOOLEAN, fills BOOLEAN, read_bad BOOLEAN, made_bad BOOLEAN,
---          read_max DOUBLE, dtype VARCHAR, shape BIGINT[], fill_shape BIGINT[]
+-- returns: step BIGINT, instance VARCHAR, point_to_point BOOLEAN, rank BIGINT, place BIGINT,
+--          recorded BOOLEAN, seq BIGINT, item VARCHAR, name VARCHAR, api VARCHAR, sends BOOLEAN,
+--          async BOOLEAN, reduce_op VARCHAR, reads BOOLEAN, fills BOOLEAN, read_bad BOOLEAN,
+--          made_bad BOOLEAN, bad_parts BIGINT[], read_max DOUBLE, dtype VARCHAR, shape BIGINT[],
+--          fill_shape BIGINT[]
 WITH due AS (
-  SELECT DISTINCT step, instance, point_to_point, unnest(members) AS rank
+  SELECT DISTINCT
+    step, instance, point_to_point, unnest(members) AS rank, unnest(range(len(members))) AS place
   FROM instances
 )
 SELECT
@@ -20,6 +22,7 @@ SELECT
   d.instance,
   d.point_to_point,
   d.rank,
+  d.place,
   i.rank IS NOT NULL AS recorded,
   i.seq,
   i.item,
@@ -32,6 +35,7 @@ SELECT
   c.fills,
   c.read_bad,
   c.made_bad,
+  c.bad_parts,
   c.read_max,
   c.dtype,
   c.shape,

@@ -3,8 +3,9 @@
 --
 -- A batch_isend_irecv record of msprobe holds several operations: each gives a row of its own
 -- (`item`). `reads`, `fills`: it has an input it reads, a result it fills. `read_bad`, `made_bad`:
--- NaN or an infinity is in one. `parts`: how many tensors a list argument holds; `ratio`: size of
--- the larger side over the smaller: both tell the size of a group whose ranks are not on record.
+-- NaN or an infinity is in one. `parts`: how many tensors a list argument holds, `bad_parts`: which
+-- of the results are bad; `ratio`: size of the larger side over the smaller: both tell the size of
+-- a group whose ranks are not on record.
 --
 -- scope:   rank
 -- reads:   calls     one row per call
@@ -14,7 +15,7 @@
 --          group_id VARCHAR, group_ranks BIGINT[], group_seq BIGINT, peer BIGINT, root BIGINT,
 --          tag BIGINT, reduce_op VARCHAR, async BOOLEAN, sends BOOLEAN, reads BOOLEAN,
 --          fills BOOLEAN, read_bad BOOLEAN, made_bad BOOLEAN, read_max DOUBLE, dtype VARCHAR,
---          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, ratio BIGINT
+--          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, bad_parts BIGINT[], ratio BIGINT
 WITH batched AS (
   SELECT c.step, c.rank, c.seq, split_part(j.key, '.', 3) AS item, j.value AS op
   FROM calls AS c, json_each(c.args) AS j
@@ -42,6 +43,11 @@ sides AS (
     CASE WHEN c.api = 'batch_isend_irecv' THEN split_part(t.slot, '.', 3) ELSE '' END AS item,
     t.direction = 'input' AS is_read,
     t.slot,
+    -- the place in a list of tensors, one for each member of the group
+    CASE
+      WHEN c.api IN ('all_gather', 'gather', 'all_to_all')
+        THEN try_cast(split_part(t.slot, '.', 3) AS BIGINT)
+    END AS part,
     t.dtype,
     t.shape,
     t.numel,
@@ -67,6 +73,7 @@ by_item AS (
     arg_min(shape, slot) FILTER (WHERE is_read) AS shape,
     arg_min(shape, slot) FILTER (WHERE NOT is_read) AS fill_shape,
     greatest(count(*) FILTER (WHERE is_read), count(*) FILTER (WHERE NOT is_read)) AS parts,
+    list(part ORDER BY part) FILTER (WHERE bad AND NOT is_read AND part IS NOT NULL) AS bad_parts,
     sum(numel) FILTER (WHERE is_read) AS read_numel,
     sum(numel) FILTER (WHERE NOT is_read) AS fill_numel
   FROM sides
@@ -97,6 +104,7 @@ SELECT
   b.shape,
   b.fill_shape,
   coalesce(b.parts, 0) AS parts,
+  b.bad_parts,
   (greatest(b.read_numel, b.fill_numel) / nullif(least(b.read_numel, b.fill_numel), 0))::BIGINT
     AS ratio
 FROM ops AS o

@@ -9,11 +9,12 @@
 --   uninitialized  it was read from memory that had only been reserved
 --   carried        it was made in an earlier step on record
 --
--- `weight`: the tensor is a weight, by its slot, as a leaf that requires a gradient, or as a
--- module's parameter with the same size that is bad too.
+-- `weight`: the tensor is a weight. Its slot says so, or a module's parameter of that size is bad
+-- too, or it requires a gradient and is not shaped like the result, as a value in passing would be.
 --
 -- scope:   rank
--- reads:   tensors       one row per tensor of a call
+-- reads:   calls         one row per call
+--          tensors       one row per tensor of a call
 --          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
 --                        nan/bad_tensors
 --          bad_calls     one row per call that reads or makes one, from nan/bad_calls
@@ -54,6 +55,13 @@ read AS (
   FROM bad_reads AS r
   JOIN bad_tensors AS t USING (step, rank, seq, slot)
   WHERE t.is_read AND (r.source <> 'made' OR r.producer_step < r.step)
+),
+in_passing AS (
+  SELECT DISTINCT r.step, r.rank, r.seq, r.slot
+  FROM (SELECT * FROM read WHERE requires_grad) AS r
+  JOIN tensors AS i USING (step, rank, seq, slot)
+  JOIN tensors AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
+  WHERE o.direction = 'output' AND len(o.shape) = len(i.shape) AND o.shape[1] = i.shape[1]
 )
 SELECT step, rank, seq, entry, slot, nan, posinf, neginf, numel, dtype, false AS weight
 FROM made
@@ -69,6 +77,10 @@ SELECT
   r.neginf,
   r.numel,
   r.dtype,
-  r.is_weight OR r.requires_grad OR p.rank IS NOT NULL
+  r.is_weight
+    OR p.rank IS NOT NULL
+    OR (r.requires_grad AND (coalesce(c.phase, '') = 'optimizer' OR m.seq IS NULL))
 FROM read AS r
+JOIN calls AS c USING (step, rank, seq)
 LEFT JOIN bad_parameters AS p USING (step, rank, numel)
+LEFT JOIN in_passing AS m USING (step, rank, seq, slot)

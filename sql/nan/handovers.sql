@@ -2,7 +2,8 @@
 -- went.
 --
 --   gives       it brought one
---   may_give    it has no record of this call, the others brought none, and one came out
+--   may_give    it has no record of this call, the others brought none, and one came out: of what
+--               this member brought, where the result is a list with a tensor of each
 --   gets        one came out for it, or must have: what arrives is what was sent, also where the
 --               record of a receive was made before its wait
 --
@@ -34,7 +35,9 @@ instances AS (
     step,
     instance,
     coalesce(bool_or(read_bad), false) AS brought,
-    coalesce(bool_or(made_bad), false) AS came_out
+    coalesce(bool_or(made_bad), false) AS came_out,
+    bool_and(bad_parts IS NOT NULL) FILTER (WHERE made_bad) AS in_parts,
+    flatten(list(bad_parts) FILTER (WHERE made_bad AND bad_parts IS NOT NULL)) AS parts
   FROM members
   GROUP BY step, instance
 ),
@@ -56,7 +59,10 @@ judged AS (
     m.seq,
     m.name,
     coalesce(m.read_bad, false) AS gives,
-    NOT m.recorded AND NOT i.brought AND (i.came_out OR l.rank IS NOT NULL) AS may_give,
+    NOT m.recorded
+      AND NOT i.brought
+      AND (i.came_out OR l.rank IS NOT NULL)
+      AND NOT (coalesce(i.in_parts, false) AND m.place NOT IN i.parts) AS may_give,
     CASE
       WHEN NOT m.recorded THEN i.brought
       WHEN m.made_bad OR (l.rank IS NOT NULL AND l.rank = m.rank) THEN true

@@ -27,6 +27,8 @@ def rank_folders(path: Path) -> dict[tuple[int, int], Path]:
     """
     if path.name in RECORDS and path.is_file():
         path = path.parent
+    if not path.is_dir():
+        return {}
     if _holds_records(path):
         return {(_number(_STEP, path.parent.name) or 0, _number(_RANK, path.name) or 0): path}
     if _ranks_of_step(path):

@@ -32,6 +32,7 @@ TENSOR_COLUMNS = (
     *STATISTICS,
     *"checksum requires_grad layout value_path".split(),
 )
+PARAMETER_GRADIENTS = ".parameters_grad"
 LAYOUT = ("device_mesh", "placements", "hsdp_shard_size")
 SECTIONS = {
     "input_args": ("input", "input"),
@@ -104,10 +105,15 @@ class _Reading:
         self.running: Counter[str] = Counter()
 
     def take(self, records: dict[str, Any]) -> None:
-        """Add the records of one file, in its order."""
-        seqs = {name: seq for seq, name in enumerate(records, len(self.calls))}
-        for name, record in records.items():
-            self._call(seqs, name, record)
+        """Add the records of one file, in its order.
+
+        Gradients of parameters come last: some versions put their place in the file before
+        anything was computed, and what they hold is what all backward calls added up.
+        """
+        names = sorted(records, key=lambda name: PARAMETER_GRADIENTS in name)
+        seqs = {name: seq for seq, name in enumerate(names, len(self.calls))}
+        for name in names:
+            self._call(seqs, name, records[name])
 
     def _call(self, seqs: dict[str, int], name: str, record: Any) -> None:
         seq = seqs[name]
@@ -183,7 +189,7 @@ def _items(name: str, record: Any) -> list[tuple[str, list[Leaf]]]:
         return [("output", _leaves(record, "output"))]
     if not isinstance(record, dict):
         return []
-    if ".parameters_grad" in name:
+    if PARAMETER_GRADIENTS in name:
         return [
             # one gradient each, in a list of one
             (

@@ -17,6 +17,7 @@ MACROS = (
     "is_weight_slot",
     "limit_argument",
     "nonfinite_argument",
+    "words_for",
 )
 
 
@@ -322,6 +323,21 @@ def test_nonfinite_argument_is_any_of_the_arguments(call) -> None:
 )
 def test_nonfinite_argument_not_a_finite_number_or_a_text(call, args: str | None) -> None:
     assert call("nonfinite_argument", args) is False
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ((True, True, True), ["nan", "inf", "-inf"]),
+        ((False, True, False), ["inf"]),
+        ((False, False, True), ["-inf"]),
+        ((True, None, None), ["nan"]),
+        ((False, False, False), []),
+        ((None, None, None), []),
+    ],
+)
+def test_words_for_what_is_known_to_be_there(call, found: tuple, words: list[str]) -> None:
+    assert call("words_for", *found) == words
 
 
 @pytest.mark.parametrize("macro", ["allocates", "ignores_values", "is_floating"])

@@ -1,0 +1,202 @@
+"""Both engines, one suite: the same tasks, the same rows, failures that are told of."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import ray
+
+from pipeline.analysis import QUESTIONS, analyze_dump, run_store
+from pipeline.database import RunDatabase
+from pipeline.engine import Engine, Failure
+from pipeline.engine_local import LocalEngine
+from pipeline.engine_ray import RayEngine
+from pipeline.errors import DumpError
+from pipeline.settings import Limits, limits
+from pipeline.shards import open_dump
+from pipeline.store import Store
+from pipeline.tasks import Batch, batches, run_batch
+
+from ..dumps import Run, Value, bad
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """One local Ray for the whole session."""
+    root = str(Path(__file__).resolve().parents[2])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": root}},
+    )
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(params=["in this process", "processes", "ray"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    made: Engine
+    if request.param == "ray":
+        request.getfixturevalue("cluster")
+        made = RayEngine(4, None)
+    else:
+        made = LocalEngine(1 if request.param == "in this process" else 2)
+    yield made
+    made.close()
+
+
+def double(item: int) -> int:
+    return 2 * item
+
+
+def fail_at_three(item: int) -> int:
+    if item == 3:
+        raise OSError("disk gone")
+    return item
+
+
+def refuse(item: int) -> int:
+    raise DumpError(f"{item} is from the future")
+
+
+def die_at_two(item: int) -> int:
+    if item == 2:
+        os._exit(1)
+    return item
+
+
+def test_every_item_comes_back_with_its_result(engine: Engine) -> None:
+    assert dict(engine.map(double, range(20))) == {n: 2 * n for n in range(20)}
+
+
+def test_no_items(engine: Engine) -> None:
+    assert list(engine.map(double, [])) == []
+
+
+def test_a_failure_is_a_value_and_the_rest_goes_on(engine: Engine) -> None:
+    done = dict(engine.map(fail_at_three, range(6)))
+    assert done[3] == Failure("OSError: disk gone")
+    assert {n: done[n] for n in done if n != 3} == {n: n for n in range(6) if n != 3}
+
+
+def test_what_the_user_must_mend_ends_the_run(engine: Engine) -> None:
+    with pytest.raises(DumpError, match="from the future"):
+        list(engine.map(refuse, range(3)))
+
+
+@pytest.mark.parametrize("kind", ["processes", "ray"])
+def test_a_worker_that_dies_is_told_of(kind: str, request: pytest.FixtureRequest) -> None:
+    if kind == "ray":
+        request.getfixturevalue("cluster")
+    engine = RayEngine(4, None) if kind == "ray" else LocalEngine(2)
+    done = dict(engine.map(die_at_two, range(4)))
+    engine.close()
+    assert isinstance(done[2], Failure)
+    assert "died" in done[2].reason or "crashed" in done[2].reason
+    assert set(done) == {0, 1, 2, 3}
+
+
+def faulty_dump(folder: Path, ranks: int = 6) -> Path:
+    run = Run(folder, ranks=ranks)
+    for step in range(2):
+        for rank in range(ranks):
+            shard = run.rank(rank, step)
+            value = Value(nan=int((step, rank) == (1, 4)))
+            (x,) = shard.call("Torch.log.0.forward", [Value()], [value])
+            y = Value(nan=1) if step else Value()
+            (z,) = shard.comm("Distributed.all_reduce.0.forward", [x], [y], reduce_op="SUM")
+            shard.call("Torch.mul.0.forward", [z], [bad(nan=8) if step else Value()])
+    return run.write()
+
+
+def test_all_engines_give_equal_tables(engine: Engine, tmp_path: Path) -> None:
+    dump = open_dump(faulty_dump(tmp_path / "dump"))
+    tables = []
+    for one in (engine, LocalEngine(1)):
+        with run_store(dump, limits(1), nan_only=False) as store:
+            result = analyze_dump(dump, store, one, Limits(1, 512))
+            rows = {t: store.con.table(t).order("ALL").to_arrow_table() for t in store.tables()}
+            tables.append((result, rows))
+    (here, there) = tables
+    assert here[0] == there[0]
+    assert here[0]["origins"][0]["rank"] == 4
+    assert here[1].keys() == there[1].keys()
+    for table, rows in here[1].items():
+        assert rows.equals(there[1][table]), table
+
+
+def test_batches_of_many_ranks_give_the_same_rows(tmp_path: Path) -> None:
+    dump = open_dump(faulty_dump(tmp_path / "dump"))
+    (together,) = batches(dump, QUESTIONS, Limits(1, 512), {"nan_only": False})
+    assert str(together) == "ranks 0-5, step 0, 1"
+    apart = [run_batch(batch) for batch in together.split()]
+    for name, rows in run_batch(together).items():
+        joined = pa.concat_tables([one[name] for one in apart])
+        keys = [(c, "ascending") for c in ("step", "rank", "seq") if c in rows.column_names]
+        assert rows.sort_by(keys).to_pylist() == joined.sort_by(keys).to_pylist()
+
+
+def test_a_bad_shard_in_a_batch_does_not_lose_the_others(tmp_path: Path) -> None:
+    """Its footer is whole, so that only reading it shows the damage."""
+    folder = faulty_dump(tmp_path / "dump")
+    part = folder / "step=1" / "rank=2" / "tensors-00000.parquet"
+    content = bytearray(part.read_bytes())
+    content[4:200] = b"\xff" * 196
+    part.write_bytes(bytes(content))
+    dump = open_dump(folder)
+    with run_store(dump, limits(1), nan_only=False) as store:
+        result = analyze_dump(dump, store, LocalEngine(1), Limits(1, 512))
+    assert [(o["step"], o["rank"]) for o in result["origins"]] == [(1, 4)]
+    told = [w for w in result["warnings"] if w["code"] == "shard_unreadable"]
+    assert {(w["step"], w["rank"]) for w in told} == {(0, 2), (1, 2)}
+    assert "rank=2" in told[0]["text"]
+
+
+@dataclass(frozen=True)
+class Lump:
+    """A task that gives 50 KB."""
+
+    number: int
+
+
+def fifty_kilobytes(lump: Lump) -> dict[str, pa.Table]:
+    rows = 50_000 // 8
+    return {"lump": pa.table({"number": [lump.number] * rows})}
+
+
+def test_memory_of_the_driver_stays_flat(tmp_path: Path) -> None:
+    """Results go to the database, which spills; 4,000 tasks of 50 KB would be 200 MB."""
+    with Store(Limits(1, 64), {}) as store:
+        store.put("lump", fifty_kilobytes(Lump(0))["lump"])
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _, result in LocalEngine(1).map(fifty_kilobytes, map(Lump, range(1, 4000))):
+            assert not isinstance(result, Failure)
+            store.put("lump", result["lump"])
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        count = store.con.table("lump").aggregate("count(DISTINCT number)").fetchall()
+    assert count == [(4000,)]
+    assert grown < 120 * 1024
+
+
+def test_a_failed_task_names_its_rank_and_step(tmp_path: Path) -> None:
+    dump = open_dump(faulty_dump(tmp_path / "dump", ranks=2))
+    work = [
+        Batch("no such kind", batch.shards, ("health/shards",), batch.limits, batch.params)
+        for batch in batches(dump, QUESTIONS, Limits(1, 512), {"nan_only": False})[0].split()
+    ]
+    for shard in dump.shards:
+        for part in shard.path.iterdir():
+            part.unlink()
+        shard.path.rmdir()
+    with Store(Limits(1, 512), {"nan_only": False, "world_size": 2}) as store:
+        database = RunDatabase(store)
+        database.collect(LocalEngine(1), work)
+        rows = database.rows("health/shards")
+    assert {(r["step"], r["rank"]) for r in rows} == {(s, r) for s in (0, 1) for r in (0, 1)}
