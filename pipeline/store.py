@@ -40,6 +40,7 @@ class Store:
                 "threads": limits.threads,
                 "memory_limit": f"{limits.memory_mb}MiB",
                 "temp_directory": self._spill.name,
+                "parquet_metadata_cache": True,  # files are bound once for each question
                 "arrow_large_buffer_size": True,  # 64-bit offsets: call stacks can exceed 2 GiB
             }
         )

@@ -8,8 +8,8 @@
 -- a group whose ranks are not on record.
 --
 -- scope:   rank
--- reads:   calls     one row per call
---          tensors   one row per tensor of a call
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, item VARCHAR, name VARCHAR, api VARCHAR,
 --          group_id VARCHAR, group_ranks BIGINT[], group_seq BIGINT, peer BIGINT, root BIGINT,
@@ -18,14 +18,14 @@
 --          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, bad_parts BIGINT[], ratio BIGINT
 WITH batched AS (
   SELECT c.step, c.rank, c.seq, split_part(j.key, '.', 3) AS item, j.value AS op
-  FROM calls AS c, json_each(c.args) AS j
+  FROM call_facts AS c, json_each(c.args) AS j
   WHERE c.kind = 'comm' AND c.api = 'batch_isend_irecv' AND json_exists(j.value, '$.class_type')
 ),
 ops AS (
   SELECT
     c.step, c.rank, c.seq, '' AS item, c.name, c.api, c.group_id, c.group_ranks, c.group_seq,
     c.peer, c.root, c.tag, c.reduce_op, c.async
-  FROM calls AS c
+  FROM call_facts AS c
   WHERE c.kind = 'comm' AND c.api <> 'batch_isend_irecv'
   UNION ALL
   SELECT
@@ -33,7 +33,7 @@ ops AS (
     (b.op -> '$.group_ranks')::BIGINT[], NULL, (b.op ->> '$.peer')::BIGINT, NULL,
     (b.op ->> '$.tag')::BIGINT, NULL, true
   FROM batched AS b
-  JOIN calls AS c USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
 ),
 sides AS (
   SELECT
@@ -54,8 +54,8 @@ sides AS (
     greatest(abs(t.max), abs(t.min)) AS magnitude,
     coalesce(t.has_nan, false)
       OR (NOT $nan_only AND coalesce(t.has_posinf OR t.has_neginf, false)) AS bad
-  FROM calls AS c
-  JOIN tensors AS t USING (step, rank, seq)
+  FROM call_facts AS c
+  JOIN tensor_facts AS t USING (step, rank, seq)
   WHERE c.kind = 'comm' AND t.role = 'value' AND t.direction IN ('input', 'output')
 ),
 by_item AS (

@@ -5,14 +5,14 @@
 -- tensor.
 --
 -- scope:   rank
--- reads:   shard_files   one row per step and rank whose files were found
---          calls         one row per call
---          tensors       one row per tensor of a call
+-- reads:   shard_files    one row per step and rank whose files were found
+--          call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, path VARCHAR, complete BOOLEAN, damage VARCHAR,
 --          unfinished VARCHAR, calls BIGINT, tensors BIGINT, judged BIGINT, lineage BOOLEAN
 WITH call_counts AS (
-  SELECT step, rank, count(*) AS calls FROM calls GROUP BY step, rank
+  SELECT step, rank, count(*) AS calls FROM call_facts GROUP BY step, rank
 ),
 tensor_counts AS (
   SELECT
@@ -21,7 +21,7 @@ tensor_counts AS (
     count(*) AS tensors,
     count(has_nan) AS judged,
     count(value_id) > 0 AS lineage
-  FROM tensors
+  FROM tensor_facts
   GROUP BY step, rank
 )
 SELECT

@@ -5,10 +5,10 @@
 --
 -- scope:   rank
 -- uses:    lib/is_floating
--- reads:   calls         one row per call
---          tensors       one row per tensor of a call
---          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
---                        nan/bad_tensors
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
+--                         nan/bad_tensors
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, kind VARCHAR, reads_bad BOOLEAN,
 --          makes_bad BOOLEAN, absorbs BOOLEAN, read_nan BOOLEAN, read_posinf BOOLEAN,
@@ -32,7 +32,7 @@ WITH by_call AS (
 absorbing AS (
   SELECT b.step, b.rank, b.seq
   FROM by_call AS b
-  JOIN tensors AS t USING (step, rank, seq)
+  JOIN tensor_facts AS t USING (step, rank, seq)
   WHERE b.reads_bad AND NOT b.makes_bad
     AND t.direction = 'output' AND t.role = 'value' AND is_floating(t.dtype) AND t.numel > 0
   GROUP BY b.step, b.rank, b.seq
@@ -53,5 +53,5 @@ SELECT
   b.made_posinf,
   b.made_neginf
 FROM by_call AS b
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN absorbing AS a USING (step, rank, seq)

@@ -9,7 +9,7 @@
 --   unmade     no call on record made it
 --
 -- scope:   rank
--- reads:   calls         one row per call
+-- reads:   call_facts    one row per call, from schema/call_facts
 --          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
 --                        nan/bad_tensors
 -- params:  none
@@ -56,7 +56,7 @@ known AS (
     c.seq AS producer_seq,
     p.likeness AS producer_likeness
   FROM (SELECT * FROM reads WHERE value_id IS NOT NULL) AS r
-  LEFT JOIN calls AS c ON c.rank = r.rank AND c.seq = r.producer_seq AND c.step <= r.step
+  LEFT JOIN call_facts AS c ON c.rank = r.rank AND c.seq = r.producer_seq AND c.step <= r.step
   LEFT JOIN results AS p
     ON p.rank = r.rank AND p.step = c.step AND p.seq = c.seq AND p.slot = r.producer_slot
 )

@@ -7,15 +7,15 @@
 --
 -- scope:   rank
 -- uses:    lib/allocates, lib/ignores_values, lib/is_weight_slot
--- reads:   calls     one row per call
---          tensors   one row per tensor of a call
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, slot VARCHAR, is_read BOOLEAN, allocated BOOLEAN,
 --          is_weight BOOLEAN, requires_grad BOOLEAN, nan BOOLEAN, posinf BOOLEAN, neginf BOOLEAN,
 --          high DOUBLE, low DOUBLE, numel BIGINT, dtype VARCHAR, likeness UBIGINT, value_id BIGINT,
 --          producer_seq BIGINT, producer_slot VARCHAR
 WITH with_apis AS (
-  SELECT DISTINCT step, rank FROM calls WHERE kind <> 'module'
+  SELECT DISTINCT step, rank FROM call_facts WHERE kind <> 'module'
 ),
 bad AS (
   SELECT
@@ -24,7 +24,7 @@ bad AS (
     coalesce(t.has_nan, false) AS nan,
     coalesce(t.has_posinf, false) AND NOT $nan_only AS posinf,
     coalesce(t.has_neginf, false) AND NOT $nan_only AS neginf
-  FROM tensors AS t
+  FROM tensor_facts AS t
   WHERE t.has_nan OR (NOT $nan_only AND (t.has_posinf OR t.has_neginf))
 )
 SELECT
@@ -48,7 +48,7 @@ SELECT
   b.producer_seq,
   b.producer_slot
 FROM bad AS b
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN with_apis AS w USING (step, rank)
 WHERE
   (b.role = 'value' OR (b.role = 'buffer' AND NOT b.is_read AND c.kind <> 'comm'))

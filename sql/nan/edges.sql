@@ -8,24 +8,24 @@
 --
 -- scope:   rank
 -- uses:    lib/is_floating
--- reads:   calls         one row per call
---          tensors       one row per tensor of a call
---          bad_tensors   one row per tensor read or made that holds one, from nan/bad_tensors
---          bad_calls     one row per call that reads or makes NaN or an infinity, from
---                        nan/bad_calls
---          bad_reads     one row per read of one, with its producer, from nan/bad_reads
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          bad_tensors    one row per tensor read or made that holds one, from nan/bad_tensors
+--          bad_calls      one row per call that reads or makes NaN or an infinity, from
+--                         nan/bad_calls
+--          bad_reads      one row per read of one, with its producer, from nan/bad_reads
 -- params:  none
 -- returns: rank BIGINT, producer_step BIGINT, producer_seq BIGINT, producer_likeness UBIGINT,
 --          step BIGINT, seq BIGINT, fate VARCHAR
 WITH inside AS (
   SELECT t.step, t.rank, t.seq, t.likeness, c.parent_seq
   FROM bad_tensors AS t
-  JOIN calls AS c USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
   WHERE c.kind = 'module' AND NOT t.is_read AND c.parent_seq IS NOT NULL
 ),
 finite_outside AS (
   SELECT t.step, t.rank, t.seq
-  FROM tensors AS t
+  FROM tensor_facts AS t
   JOIN (SELECT DISTINCT step, rank, parent_seq FROM inside) AS i
     ON i.step = t.step AND i.rank = t.rank AND i.parent_seq = t.seq
   WHERE t.direction = 'output' AND is_floating(t.dtype) AND t.numel > 0

@@ -7,7 +7,7 @@
 --
 -- scope:   rank
 -- uses:    lib/words_for
--- reads:   calls           one row per call
+-- reads:   call_facts      one row per call, from schema/call_facts
 --          bad_calls       one row per call that reads or makes NaN or an infinity, from
 --                          nan/bad_calls
 --          entry_tensors   one row per tensor in which one came in, from nan/entry_tensors
@@ -36,7 +36,7 @@ living_forward AS (
   SELECT step, rank, regexp_replace(c.name, 'forward$', 'backward') AS name
   FROM bad_calls AS b
   JOIN alive AS a USING (step, rank, seq)
-  JOIN calls AS c USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
   WHERE c.phase = 'forward'
 )
 SELECT
@@ -57,7 +57,7 @@ SELECT
   c.phase,
   c.module
 FROM by_call AS e
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN alive AS a USING (step, rank, seq)
 LEFT JOIN on_purpose AS p USING (step, rank, seq)
 LEFT JOIN living_forward AS f ON f.step = e.step AND f.rank = e.rank AND f.name = c.name

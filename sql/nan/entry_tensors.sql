@@ -13,19 +13,19 @@
 -- too, or it requires a gradient and is not shaped like the result, as a value in passing would be.
 --
 -- scope:   rank
--- reads:   calls         one row per call
---          tensors       one row per tensor of a call
---          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
---                        nan/bad_tensors
---          bad_calls     one row per call that reads or makes one, from nan/bad_calls
---          bad_reads     one row per read of one, with its producer, from nan/bad_reads
---          on_purpose    one row per call with an infinity that was asked for, from nan/on_purpose
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
+--                         nan/bad_tensors
+--          bad_calls      one row per call that reads or makes one, from nan/bad_calls
+--          bad_reads      one row per read of one, with its producer, from nan/bad_reads
+--          on_purpose     one row per call with an infinity that was asked for, from nan/on_purpose
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, entry VARCHAR, slot VARCHAR, nan BOOLEAN,
 --          posinf BOOLEAN, neginf BOOLEAN, numel BIGINT, dtype VARCHAR, weight BOOLEAN
 WITH bad_parameters AS (
   SELECT DISTINCT step, rank, numel
-  FROM tensors
+  FROM tensor_facts
   WHERE direction = 'parameter' AND (has_nan OR has_posinf OR has_neginf)
 ),
 made AS (
@@ -59,8 +59,8 @@ read AS (
 in_passing AS (
   SELECT DISTINCT r.step, r.rank, r.seq, r.slot
   FROM (SELECT * FROM read WHERE requires_grad) AS r
-  JOIN tensors AS i USING (step, rank, seq, slot)
-  JOIN tensors AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
+  JOIN tensor_facts AS i USING (step, rank, seq, slot)
+  JOIN tensor_facts AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
   WHERE o.direction = 'output' AND len(o.shape) = len(i.shape) AND o.shape[1] = i.shape[1]
 )
 SELECT step, rank, seq, entry, slot, nan, posinf, neginf, numel, dtype, false AS weight
@@ -81,6 +81,6 @@ SELECT
     OR p.rank IS NOT NULL
     OR (r.requires_grad AND (coalesce(c.phase, '') = 'optimizer' OR m.seq IS NULL))
 FROM read AS r
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN bad_parameters AS p USING (step, rank, numel)
 LEFT JOIN in_passing AS m USING (step, rank, seq, slot)

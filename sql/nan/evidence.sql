@@ -5,11 +5,12 @@
 --
 -- scope:   rank
 -- uses:    lib/words_for
--- reads:   calls         one row per call
---          tensors       one row per tensor of a call
---          entries       one row per call at which a NaN or infinity came in, from nan/entries
---          saturations   one row per step and rank where a result first saturated, from
---                        nan/saturations
+-- reads:   calls          one row per call, with its stack
+--          call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          entries        one row per call at which a NaN or infinity came in, from nan/entries
+--          saturations    one row per step and rank where a result first saturated, from
+--                         nan/saturations
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, module VARCHAR, stack VARCHAR,
 --          tensors STRUCT(slot VARCHAR, direction VARCHAR, dtype VARCHAR, shape BIGINT[], max
@@ -29,22 +30,21 @@ shown AS (
     c.rank,
     c.seq,
     f.seq AS forward_seq,
-    coalesce(c.module, f.module) AS module,
-    coalesce(c.stack, f.stack) AS stack
+    coalesce(c.module, f.module) AS module
   FROM first_entries AS e
-  JOIN calls AS c USING (step, rank, seq)
-  LEFT JOIN calls AS f
+  JOIN call_facts AS c USING (step, rank, seq)
+  LEFT JOIN call_facts AS f
     ON c.phase = 'backward' AND f.step = c.step AND f.rank = c.rank
     AND f.name = regexp_replace(c.name, 'backward$', 'forward')
 ),
 shown_tensors AS (
   SELECT s.seq AS of_call, t.direction AS part, t.*
   FROM shown AS s
-  JOIN tensors AS t USING (step, rank, seq)
+  JOIN tensor_facts AS t USING (step, rank, seq)
   UNION ALL
   SELECT s.seq, 'forward input', t.*
   FROM shown AS s
-  JOIN tensors AS t ON t.step = s.step AND t.rank = s.rank AND t.seq = s.forward_seq
+  JOIN tensor_facts AS t ON t.step = s.step AND t.rank = s.rank AND t.seq = s.forward_seq
   WHERE t.direction = 'input'
 ),
 values_of AS (
@@ -68,7 +68,9 @@ values_of AS (
   WHERE role = 'value'
   GROUP BY step, rank, of_call
 )
-SELECT s.step, s.rank, s.seq, s.module, s.stack, v.tensors
+SELECT s.step, s.rank, s.seq, s.module, c.stack, v.tensors
 FROM shown AS s
+JOIN calls AS c
+  ON c.step = s.step AND c.rank = s.rank AND c.seq = coalesce(s.forward_seq, s.seq)
 LEFT JOIN values_of AS v USING (step, rank, seq)
 ORDER BY s.step, s.rank, s.seq

@@ -12,14 +12,14 @@
 --
 -- scope:   rank
 -- uses:    lib/nonfinite_argument
--- reads:   calls         one row per call
---          tensors       one row per tensor of a call
---          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
---                        nan/bad_tensors
---          bad_calls     one row per call that reads or makes one, from nan/bad_calls
---          bad_reads     one row per read of one, with its producer, from nan/bad_reads
---          edges         one row per way of one into a later call, from nan/edges
---          on_purpose    one row per call with an infinity that was asked for, from nan/on_purpose
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
+--                         nan/bad_tensors
+--          bad_calls      one row per call that reads or makes one, from nan/bad_calls
+--          bad_reads      one row per read of one, with its producer, from nan/bad_reads
+--          edges          one row per way of one into a later call, from nan/edges
+--          on_purpose     one row per call with an infinity that was asked for, from nan/on_purpose
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT
 WITH unread AS MATERIALIZED (
@@ -38,36 +38,36 @@ ends AS MATERIALIZED (
 clamped AS (
   SELECT DISTINCT u.step, u.rank, u.seq, u.slot
   FROM (SELECT * FROM unread WHERE posinf <> neginf AND NOT nan) AS u
-  JOIN tensors AS t
+  JOIN tensor_facts AS t
     ON t.step = u.step AND t.rank = u.rank AND t.numel = u.numel AND t.seq > u.seq
     AND CASE WHEN u.posinf THEN t.min = u.low ELSE t.max = u.high END
-  LEFT JOIN tensors AS m  -- who made the finite tensor
+  LEFT JOIN tensor_facts AS m  -- who made the finite tensor
     ON m.step = t.step AND m.rank = t.rank AND m.numel = t.numel AND m.max = t.max
     AND m.min = t.min AND m.seq < t.seq AND m.direction = 'output'
   WHERE t.direction = 'input' AND NOT t.has_nan AND NOT t.has_posinf AND NOT t.has_neginf
     AND m.seq IS NULL
 ),
 last_calls AS (
-  SELECT step, rank, max(seq) AS seq FROM calls GROUP BY step, rank
+  SELECT step, rank, max(seq) AS seq FROM call_facts GROUP BY step, rank
 ),
 in_passing AS (
   SELECT e.step, e.rank, e.seq
   FROM ends AS e
-  JOIN calls AS c USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
   JOIN bad_calls AS b USING (step, rank, seq)
   JOIN last_calls AS l ON l.step = e.step AND l.rank = e.rank
   ANTI JOIN edges AS on_it  -- another of its results is read
     ON on_it.rank = e.rank AND on_it.producer_step = e.step AND on_it.producer_seq = e.seq
   ANTI JOIN (SELECT * FROM bad_reads WHERE source <> 'unmade') AS r
     ON r.step = e.step AND r.rank = e.rank AND r.seq = e.seq
-  LEFT JOIN (SELECT DISTINCT step, rank, seq FROM tensors WHERE direction = 'input' AND saturated)
+  LEFT JOIN (SELECT DISTINCT step, rank, seq FROM tensor_facts WHERE direction = 'input' AND saturated)
     AS s ON s.step = e.step AND s.rank = e.rank AND s.seq = e.seq
   WHERE e.seq < l.seq AND c.phase = 'forward' AND b.kind = 'compute' AND NOT e.feeds_gradient
     AND (b.reads_bad OR s.seq IS NOT NULL)
 )
 SELECT DISTINCT u.step, u.rank, u.seq
 FROM unread AS u
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 JOIN bad_calls AS b USING (step, rank, seq)
 LEFT JOIN on_purpose AS p USING (step, rank, seq)
 ANTI JOIN clamped AS k ON k.step = u.step AND k.rank = u.rank AND k.seq = u.seq AND k.slot = u.slot

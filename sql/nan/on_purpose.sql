@@ -8,16 +8,16 @@
 --
 -- scope:   rank
 -- uses:    lib/nonfinite_argument
--- reads:   calls       one row per call
---          bad_calls   one row per call that reads or makes NaN or an infinity, from nan/bad_calls
---          bad_reads   one row per read of one, with its producer, from nan/bad_reads
---          edges       one row per way of such a value into a later call, from nan/edges
+-- reads:   call_facts   one row per call, from schema/call_facts
+--          bad_calls    one row per call that reads or makes NaN or an infinity, from nan/bad_calls
+--          bad_reads    one row per read of one, with its producer, from nan/bad_reads
+--          edges        one row per way of such a value into a later call, from nan/edges
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, manner VARCHAR
 WITH RECURSIVE given AS (
   SELECT b.step, b.rank, b.seq
   FROM bad_calls AS b
-  JOIN calls AS c USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
   WHERE b.makes_bad AND NOT b.reads_bad AND NOT b.made_nan AND nonfinite_argument(c.args)
 ),
 reached AS (

@@ -7,28 +7,28 @@
 --
 -- scope:   rank
 -- uses:    lib/limit_argument, lib/dtype_limit
--- reads:   calls     one row per call
---          tensors   one row per tensor of a call
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, slots VARCHAR[], dtype VARCHAR, name VARCHAR,
 --          api VARCHAR, phase VARCHAR, module VARCHAR
 WITH saturated AS (
   SELECT step, rank, seq, list(slot ORDER BY slot) AS slots, min(dtype) AS dtype
-  FROM tensors
+  FROM tensor_facts
   WHERE saturated AND direction = 'output' AND role = 'value' AND NOT $nan_only
   GROUP BY step, rank, seq
 )
 SELECT s.step, s.rank, s.seq, s.slots, s.dtype, c.name, c.api, c.phase, c.module
 FROM saturated AS s
-JOIN calls AS c USING (step, rank, seq)
+JOIN call_facts AS c USING (step, rank, seq)
 WHERE c.kind = 'compute'
   AND NOT limit_argument(c.args, dtype_limit(s.dtype))
   AND EXISTS (
-    SELECT 1 FROM tensors AS t
+    SELECT 1 FROM tensor_facts AS t
     WHERE t.step = s.step AND t.rank = s.rank AND t.seq = s.seq AND t.direction = 'input'
   )
   AND NOT EXISTS (
-    SELECT 1 FROM tensors AS t
+    SELECT 1 FROM tensor_facts AS t
     WHERE t.step = s.step AND t.rank = s.rank AND t.seq = s.seq AND t.direction = 'input'
       AND (t.saturated OR t.has_nan OR t.has_posinf OR t.has_neginf)
   )

@@ -6,8 +6,8 @@
 --
 -- scope:   rank
 -- reads:   shard_files     one row per step and rank whose files were found
---          calls           one row per call
---          tensors         one row per tensor of a call
+--          call_facts      one row per call, from schema/call_facts
+--          tensor_facts    one row per tensor of a call, from schema/tensor_facts
 --          entry_tensors   one row per tensor in which a NaN or infinity came in, from
 --                          nan/entry_tensors
 -- params:  none
@@ -19,15 +19,15 @@ WITH steps AS (
 changed AS (
   SELECT DISTINCT e.step, e.rank, e.seq, t.numel, t.max, t.min
   FROM entry_tensors AS e
-  JOIN calls AS c USING (step, rank, seq)
-  JOIN tensors AS t USING (step, rank, seq)
+  JOIN call_facts AS c USING (step, rank, seq)
+  JOIN tensor_facts AS t USING (step, rank, seq)
   WHERE e.entry = 'birth' AND c.api LIKE '%\_' ESCAPE '\' AND c.api NOT LIKE '\_\_%' ESCAPE '\'
     AND t.slot = 'input.0' AND t.requires_grad
 )
 SELECT c.step, c.rank, c.seq, 'birth' AS entry, 'in_place' AS manner
 FROM changed AS c
 WHERE NOT EXISTS (
-    SELECT 1 FROM tensors AS m
+    SELECT 1 FROM tensor_facts AS m
     WHERE m.step = c.step AND m.rank = c.rank AND m.numel = c.numel AND m.seq < c.seq
       AND m.direction = 'output' AND m.max = c.max AND m.min = c.min
   )
@@ -35,9 +35,9 @@ UNION
 SELECT e.step, e.rank, e.seq, e.entry, 'between'
 FROM entry_tensors AS e
 JOIN steps AS s ON s.rank = e.rank AND s.step = e.step
-JOIN calls AS here ON here.step = e.step AND here.rank = e.rank AND here.seq = e.seq
-JOIN calls AS before ON before.rank = e.rank AND before.step = s.earlier AND before.name = here.name
-JOIN tensors AS t
+JOIN call_facts AS here ON here.step = e.step AND here.rank = e.rank AND here.seq = e.seq
+JOIN call_facts AS before ON before.rank = e.rank AND before.step = s.earlier AND before.name = here.name
+JOIN tensor_facts AS t
   ON t.rank = before.rank AND t.step = before.step AND t.seq = before.seq AND t.slot = e.slot
 WHERE e.entry = 'import' AND e.weight
   AND t.has_nan = false AND NOT coalesce(t.has_posinf OR t.has_neginf, false)

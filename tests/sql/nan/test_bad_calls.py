@@ -8,15 +8,15 @@ TENSORS = "step rank seq slot direction role dtype numel has_nan has_posinf has_
 
 def reading(ask, *results: str, kind: str = "compute"):
     """Return the question for one call that reads NaN and has these results."""
-    db = ask("nan/bad_calls").table("calls", "step rank seq kind", f"0 0 5 {kind}")
+    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", f"0 0 5 {kind}")
     db.table("bad_tensors", BAD, "0 0 5 input.0 true false true false false")
     read = "0 0 5 input.0 input value float32 4 true - -"
-    return db.table("tensors", TENSORS, read, *(f"0 0 5 {result}" for result in results))
+    return db.table("tensor_facts", TENSORS, read, *(f"0 0 5 {result}" for result in results))
 
 
 def test_what_was_read_and_what_was_made(ask) -> None:
     db = ask("nan/bad_calls")
-    db.table("calls", "step rank seq kind", "0 0 5 compute", "0 0 6 comm", "0 1 5 module")
+    db.table("call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 comm", "0 1 5 module")
     db.table(
         "bad_tensors",
         BAD,
@@ -36,7 +36,7 @@ def test_what_was_read_and_what_was_made(ask) -> None:
 
 
 def test_what_memory_held_before_it_was_written_was_not_made(ask) -> None:
-    db = ask("nan/bad_calls").table("calls", "step rank seq kind", "0 0 5 compute")
+    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", "0 0 5 compute")
     db.table("bad_tensors", BAD, "0 0 5 output.0 false true true false false")
     assert db.rows("reads_bad makes_bad") == [(False, False)]
 
@@ -84,7 +84,7 @@ def test_looks_only_when_no_result_tells_that_it_is_gone(ask, results: list[str]
 
 
 def test_absorbs_nothing_when_a_result_is_bad_or_nothing_bad_was_read(ask) -> None:
-    db = ask("nan/bad_calls").table("calls", "step rank seq kind", "0 0 5 compute", "0 0 6 compute")
+    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 compute")
     db.table(
         "bad_tensors",
         BAD,
@@ -93,7 +93,7 @@ def test_absorbs_nothing_when_a_result_is_bad_or_nothing_bad_was_read(ask) -> No
         "0 0 6 output.1 false true true false false",
     )
     db.table(
-        "tensors",
+        "tensor_facts",
         TENSORS,
         "0 0 5 output.0 output value float32 4 true - -",
         "0 0 5 output.1 output value float32 4 false - -",

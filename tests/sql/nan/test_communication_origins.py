@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-MEMBERS = "step instance rank recorded seq name api dtype reduce_op reads read_bad read_max point_to_point"
+MEMBERS = "step instance rank recorded seq name api dtype reduce_op reads read_bad read_max"
 HANDOVERS = "step instance rank recorded seq gets"
 ENTRIES = "step rank seq entry slots found"
 PLACES = "step rank seq entry"
@@ -24,15 +24,11 @@ class Instance:
 
     def rows(self, ask, columns: str = "") -> list:
         db = ask("nan/communication_origins")
-        sides = zip(self.recorded, self.brought, strict=True)
-        db.table(
-            "members",
-            MEMBERS,
-            *(
-                f"0 i {rank} {on} 5 {self.api}.{rank} {self.api} {self.dtype} {self.op} {side} false"
-                for rank, (on, side) in enumerate(sides)
-            ),
-        )
+        members = []
+        for rank, (on, side) in enumerate(zip(self.recorded, self.brought, strict=True)):
+            call = f"{self.api}.{rank} {self.api} {self.dtype} {self.op}"
+            members.append(f"0 i {rank} {on} 5 {call} {side}")
+        db.table("members", MEMBERS, *members)
         db.table("handovers", HANDOVERS, *(f"0 i {rank} true 5 true" for rank in self.got))
         entries = (f"0 {rank} 5 received [output.0] [inf]" for rank in self.received)
         db.table("entries", ENTRIES, *entries)

@@ -62,7 +62,7 @@ class TestModules:
 
     def inside(self, ask, *outside: str, kind: str = "module", parent: str = "5"):
         db = ask("nan/edges").table(
-            "calls", "step rank seq kind parent_seq", f"0 0 4 {kind} {parent}", "0 0 5 module -"
+            "call_facts", "step rank seq kind parent_seq", f"0 0 4 {kind} {parent}", "0 0 5 module -"
         )
         db.table("bad_tensors", BAD, "0 0 4 output.0 false false 77", *outside)
         calls = ["0 0 4 module false true false"]
@@ -76,7 +76,7 @@ class TestModules:
 
     def test_what_a_child_made_is_absorbed_by_a_module_with_finite_results(self, ask) -> None:
         db = self.inside(ask).table(
-            "tensors",
+            "tensor_facts",
             TENSORS,
             "0 0 5 output.0 output value float32 4 false false false",
             "0 0 5 output.1 output value float32 4 false - -",
@@ -95,12 +95,12 @@ class TestModules:
         ],
     )
     def test_a_module_whose_results_tell_nothing_gives_no_row(self, ask, result: str) -> None:
-        assert self.inside(ask).table("tensors", TENSORS, result).rows() == []
+        assert self.inside(ask).table("tensor_facts", TENSORS, result).rows() == []
 
     @pytest.mark.xfail(strict=True, reason="a result that is not recorded counts as finite")
     def test_a_module_with_one_result_that_is_not_recorded_absorbs_nothing(self, ask) -> None:
         db = self.inside(ask).table(
-            "tensors",
+            "tensor_facts",
             TENSORS,
             "0 0 5 output.0 output value float32 4 false false false",
             "0 0 5 output.1 output value float32 4 - - -",

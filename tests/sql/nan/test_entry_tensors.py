@@ -53,7 +53,7 @@ def test_memory_that_was_only_reserved_is_no_entry(ask, kind: str) -> None:
 def read(ask, source: str, *, marks: str = "false false", numel: str = "4", phase: str = "forward"):
     """Return the question for call 5 of step 1, which reads NaN."""
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "1 0 5 compute true true")
-    db.table("calls", "step rank seq phase", f"1 0 5 {phase}")
+    db.table("call_facts", "step rank seq phase", f"1 0 5 {phase}")
     db.table(
         "bad_tensors",
         BAD,
@@ -86,7 +86,7 @@ def test_what_was_made_in_the_same_step_is_no_entry(ask) -> None:
 
 def test_a_communication_call_may_read_one_and_receive_one(ask) -> None:
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "0 0 3 comm true true")
-    db.table("calls", "step rank seq phase", "0 0 3 forward")
+    db.table("call_facts", "step rank seq phase", "0 0 3 forward")
     db.table(
         "bad_tensors",
         BAD,
@@ -105,7 +105,7 @@ def test_a_weight_by_its_slot(ask, marks: str, weight: bool) -> None:
 def with_shapes(ask, shape: str, result: str, *, marks: str = "false true", **how: str):
     """Return the question for a read that requires a gradient, and the shapes on record."""
     return read(ask, "unmade - -", marks=marks, **how).table(
-        "tensors",
+        "tensor_facts",
         "step rank seq slot direction shape",
         f"1 0 5 input.0 input {shape}",
         f"1 0 5 output.0 output {result}",
@@ -164,20 +164,20 @@ PARAMETER = "step rank seq slot direction numel has_nan has_posinf has_neginf"
     ],
 )
 def test_a_weight_as_a_bad_parameter_of_its_size(ask, tensor: str, weight: bool) -> None:
-    db = read(ask, "unmade - -").table("tensors", PARAMETER, tensor)
+    db = read(ask, "unmade - -").table("tensor_facts", PARAMETER, tensor)
     assert db.rows("weight") == [(weight,)]
 
 
 def test_a_size_that_is_not_recorded_matches_no_parameter(ask) -> None:
     db = read(ask, "unmade - -", numel="-")
-    db.table("tensors", PARAMETER, "1 0 9 parameters.weight parameter - true - -")
+    db.table("tensor_facts", PARAMETER, "1 0 9 parameters.weight parameter - true - -")
     assert db.rows("weight") == [(False,)]
 
 
 def test_a_result_is_no_weight(ask) -> None:
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "0 0 3 compute false true")
     db.table("bad_tensors", BAD, "0 0 3 output.0 false false false true true false false 4 float32")
-    db.table("tensors", PARAMETER, "0 0 9 parameters.weight parameter 4 true - -")
+    db.table("tensor_facts", PARAMETER, "0 0 9 parameters.weight parameter 4 true - -")
     assert db.rows("weight") == [(False,)]
 
 

@@ -16,9 +16,9 @@ def tensor(slot: str, direction: str, **values) -> dict:
 
 
 def test_call_and_tensors_of_an_entry(ask) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
+    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
     db.table(
-        "tensors",
+        "tensor_facts",
         TENSORS,
         "0 0 3 output.0 output value float16 [2,3] 4 0.5 true true true",
         "0 0 3 input.1 input value float32 [2] 1 -1 false false false",
@@ -34,9 +34,9 @@ def test_call_and_tensors_of_an_entry(ask) -> None:
 
 
 def test_values_alone_are_shown(ask) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
+    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
     db.table(
-        "tensors",
+        "tensor_facts",
         TENSORS,
         "0 0 3 input.0 input buffer float32 [2] 1 -1 - - -",
         "0 0 3 output.0 output echo float32 [2] 1 -1 - - -",
@@ -48,19 +48,19 @@ def test_values_alone_are_shown(ask) -> None:
 
 
 def test_what_is_not_recorded_stays_unknown(ask) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, "0 0 3 a - - -").table("entries", PLACE, "0 0 3")
+    db = ask("nan/evidence").table("call_facts", CALLS, "0 0 3 a - - -").table("entries", PLACE, "0 0 3")
     assert db.rows() == [(0, 0, 3, None, None, None)]
 
 
 def test_saturations_may_be_origins_too(ask) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, FORWARD, BACKWARD)
+    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD, BACKWARD)
     db.table("entries", PLACE, "0 0 3").table("saturations", PLACE, "0 0 3", "0 0 9")
     assert db.rows("seq") == [(3,), (9,)]
 
 
 def test_the_first_twenty_of_a_step_and_rank(ask) -> None:
     places = [f"0 0 {seq}" for seq in range(25)] + ["0 1 30", "1 0 31"]
-    db = ask("nan/evidence").table("calls", CALLS, *(f"{place} a forward - -" for place in places))
+    db = ask("nan/evidence").table("call_facts", CALLS, *(f"{place} a forward - -" for place in places))
     db.table("entries", "step rank seq entry", *(f"{place} birth" for place in places))
     assert db.rows("step rank seq") == [
         *((0, 0, seq) for seq in range(20)),
@@ -71,7 +71,7 @@ def test_the_first_twenty_of_a_step_and_rank(ask) -> None:
 
 def test_two_entries_of_one_call_count_once(ask) -> None:
     places = [f"0 0 {seq}" for seq in range(21)]
-    db = ask("nan/evidence").table("calls", CALLS, *(f"{place} a forward - -" for place in places))
+    db = ask("nan/evidence").table("call_facts", CALLS, *(f"{place} a forward - -" for place in places))
     entries = [f"{place} {entry}" for place in places for entry in ("import", "received")]
     assert db.table("entries", "step rank seq entry", *entries).rows("seq") == [
         (seq,) for seq in range(20)
@@ -79,9 +79,9 @@ def test_two_entries_of_one_call_count_once(ask) -> None:
 
 
 def test_a_backward_call_has_the_stack_of_its_forward_and_what_that_read(ask) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, FORWARD, BACKWARD)
+    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD, BACKWARD)
     db.table("entries", PLACE, "0 0 9").table(
-        "tensors",
+        "tensor_facts",
         TENSORS,
         "0 0 3 input.0 input value float32 [2] 1 -1 - - -",
         "0 0 3 output.0 output value float32 [2] 1 -1 - - -",
@@ -106,13 +106,13 @@ def test_a_backward_call_has_the_stack_of_its_forward_and_what_that_read(ask) ->
     ids=["another call", "another rank", "another step"],
 )
 def test_not_the_stack_of_another_call(ask, other: str) -> None:
-    db = ask("nan/evidence").table("calls", CALLS, other, BACKWARD).table("entries", PLACE, "0 0 9")
+    db = ask("nan/evidence").table("call_facts", CALLS, other, BACKWARD).table("entries", PLACE, "0 0 9")
     assert db.rows("seq module stack") == [(9, None, None)]
 
 
 def test_a_stack_of_its_own_comes_first(ask) -> None:
     db = ask("nan/evidence").table("entries", PLACE, "0 0 9")
-    db.table("calls", CALLS, FORWARD, BACKWARD[:-3] + "attention b.py:9")
+    db.table("call_facts", CALLS, FORWARD, BACKWARD[:-3] + "attention b.py:9")
     assert db.rows("module stack") == [("attention", "b.py:9")]
 
 
@@ -122,7 +122,7 @@ def test_a_backward_module_has_the_stack_of_its_forward(ask) -> None:
         ask("nan/evidence")
         .table("entries", PLACE, "0 0 9")
         .table(
-            "calls",
+            "call_facts",
             CALLS,
             "0 0 3 Module.mlp.Mlp.forward.0 forward mlp a.py:7",
             "0 0 9 Module.mlp.Mlp.backward.0 backward mlp -",
@@ -132,4 +132,4 @@ def test_a_backward_module_has_the_stack_of_its_forward(ask) -> None:
 
 
 def test_no_entry_gives_nothing(ask) -> None:
-    assert ask("nan/evidence").table("calls", CALLS, FORWARD).rows() == []
+    assert ask("nan/evidence").table("call_facts", CALLS, FORWARD).rows() == []

@@ -20,7 +20,7 @@ NAN = "false false false true false false 3 -2 4 77"
 def births(ask, *results: str, args: str = "-", kind: str = "compute", phase: str = "forward"):
     """Return the question for call 3, which reads nothing bad and has these results."""
     db = ask("nan/loose_ends")
-    db.table("calls", CALLS, f"0 0 3 {kind} {phase} {args}", "0 0 9 compute forward -")
+    db.table("call_facts", CALLS, f"0 0 3 {kind} {phase} {args}", "0 0 9 compute forward -")
     db.table("bad_calls", BAD_CALLS, f"0 0 3 {kind} false true")
     return db.table("bad_tensors", BAD, *(f"0 0 3 {result}" for result in results))
 
@@ -80,7 +80,7 @@ class TestAskedFor:
 
     def test_not_when_the_call_read_a_bad_value_too(self, ask) -> None:
         db = ask("nan/loose_ends")
-        db.table("calls", CALLS, f"0 0 3 compute forward {MINUS_INF}")
+        db.table("call_facts", CALLS, f"0 0 3 compute forward {MINUS_INF}")
         db.table("bad_calls", BAD_CALLS, "0 0 3 compute true true")
         db.table("bad_tensors", BAD, f"0 0 3 output.0 {INF_BELOW}")
         assert db.rows() == [(0, 0, 3)]
@@ -90,7 +90,7 @@ class TestAskedFor:
         assert births(ask, f"output.0 {NAN}", args=INFINITE).rows() == [(0, 0, 3)]
 
     def mask(self, ask, limits: str, manner: str):
-        db = ask("nan/loose_ends").table("calls", CALLS, "0 0 3 compute forward -")
+        db = ask("nan/loose_ends").table("call_facts", CALLS, "0 0 3 compute forward -")
         db.table("bad_calls", BAD_CALLS, "0 0 3 compute true true")
         db.table("bad_tensors", BAD, f"0 0 3 output.0 false false false false {limits} 4 77")
         return db.table("on_purpose", "step rank seq manner", f"0 0 3 {manner}")
@@ -118,7 +118,7 @@ class TestClamped:
         ],
     )
     def test_a_finite_tensor_with_the_same_finite_side(self, ask, result: str, later: str) -> None:
-        db = births(ask, f"output.0 {result}").table("tensors", TENSORS, f"0 0 5 {later}")
+        db = births(ask, f"output.0 {result}").table("tensor_facts", TENSORS, f"0 0 5 {later}")
         assert db.rows() == []
 
     @pytest.mark.parametrize(
@@ -137,12 +137,12 @@ class TestClamped:
         ],
     )
     def test_not_without_such_a_tensor(self, ask, later: str) -> None:
-        db = births(ask, f"output.0 {INF_ABOVE}").table("tensors", TENSORS, later)
+        db = births(ask, f"output.0 {INF_ABOVE}").table("tensor_facts", TENSORS, later)
         assert db.rows() == [(0, 0, 3)]
 
     def test_not_when_a_call_made_that_tensor(self, ask) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}").table(
-            "tensors",
+            "tensor_facts",
             TENSORS,
             "0 0 4 output.0 output value 4 5 -2 false false false",
             "0 0 5 input.0 input value 4 5 -2 false false false",
@@ -151,7 +151,7 @@ class TestClamped:
 
     def test_a_result_alike_after_it_did_not_make_that_tensor(self, ask) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}").table(
-            "tensors",
+            "tensor_facts",
             TENSORS,
             "0 0 5 input.0 input value 4 5 -2 false false false",
             "0 0 5 output.0 output value 4 5 -2 false false false",
@@ -161,7 +161,7 @@ class TestClamped:
     @pytest.mark.xfail(strict=True, reason="any later tensor of the size counts, not the next")
     def test_only_the_next_tensor_of_that_size_that_nobody_made_counts(self, ask) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}").table(
-            "tensors",
+            "tensor_facts",
             TENSORS,
             "0 0 5 input.0 input value 4 7 1 false false false",
             "0 0 6 input.0 input value 4 5 -2 false false false",
@@ -179,12 +179,12 @@ class TestClamped:
     )
     def test_no_clamp_cuts_off_both_sides_or_nan(self, ask, result: str) -> None:
         db = births(ask, f"output.0 {result}")
-        db.table("tensors", TENSORS, "0 0 5 input.0 input value 4 3 -2 false false false")
+        db.table("tensor_facts", TENSORS, "0 0 5 input.0 input value 4 3 -2 false false false")
         assert db.rows() == [(0, 0, 3)]
 
     def test_another_result_of_the_call_stays_loose(self, ask) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}", f"output.1 {NAN}")
-        db.table("tensors", TENSORS, "0 0 5 input.0 input value 4 5 -2 false false false")
+        db.table("tensor_facts", TENSORS, "0 0 5 input.0 input value 4 5 -2 false false false")
         assert db.rows() == [(0, 0, 3)]
 
 
@@ -202,7 +202,7 @@ class TestInPassing:
         last: int = 9,
     ):
         db = ask("nan/loose_ends")
-        db.table("calls", CALLS, f"0 0 3 {kind} {phase} -", f"0 0 {last} compute forward -")
+        db.table("call_facts", CALLS, f"0 0 3 {kind} {phase} -", f"0 0 {last} compute forward -")
         db.table("bad_calls", BAD_CALLS, f"0 0 3 {kind} true true")
         db.table(
             "bad_tensors",
@@ -256,7 +256,7 @@ class TestInPassing:
         self, ask, read: str, rows: list
     ) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}")
-        db.table("tensors", "step rank seq slot direction saturated role", f"{read} value")
+        db.table("tensor_facts", "step rank seq slot direction saturated role", f"{read} value")
         assert db.rows() == rows
 
 

@@ -19,7 +19,7 @@ READS_MINUS_INF = "compute true true false false false true"
 
 def after_a_mask(ask, call: str, *, fate: str = "carries", reads: str = ""):
     """Return the question where call 5 reads the -inf that call 1 was asked for."""
-    db = ask("nan/on_purpose").table("calls", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -")
+    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -")
     db.table("bad_calls", BAD, GIVEN, f"0 0 5 {call}")
     others = [reads] if reads else []
     db.table("bad_reads", READS, "0 0 5 input.0 made 0 1", *others)
@@ -27,7 +27,7 @@ def after_a_mask(ask, call: str, *, fate: str = "carries", reads: str = ""):
 
 
 def test_an_infinite_argument_gave_the_infinity(ask) -> None:
-    db = ask("nan/on_purpose").table("calls", CALLS, f"0 0 1 {MINUS_INF}")
+    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}")
     db.table("bad_calls", BAD, GIVEN)
     assert db.rows() == [(0, 0, 1, "given")]
 
@@ -55,7 +55,7 @@ def test_an_infinite_argument_gave_the_infinity(ask) -> None:
     ],
 )
 def test_not_given(ask, args: str, call: str) -> None:
-    db = ask("nan/on_purpose").table("calls", CALLS, f"0 0 1 {args}")
+    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {args}")
     assert db.table("bad_calls", BAD, call).rows() == []
 
 
@@ -116,7 +116,7 @@ def chain(ask, *, last: str, foreign: bool = False, also_given: bool = False):
         foreign: whether call 5 also reads a bad value that no call made.
         also_given: whether call 6 also reads the -inf of call 1.
     """
-    db = ask("nan/on_purpose").table("calls", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -", "0 0 6 -")
+    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -", "0 0 6 -")
     keeps = f"0 0 5 {READS_MINUS_INF} false false true"
     db.table("bad_calls", BAD, GIVEN, keeps, f"0 0 6 {READS_MINUS_INF} {last}")
     reads = ["0 0 5 input.0 made 0 1", "0 0 6 input.0 made 0 5"]
@@ -154,7 +154,7 @@ def test_not_turned_when_one_of_two_values_came_from_such_a_call(ask) -> None:
 
 def test_kept_in_a_later_step_but_not_on_another_rank(ask) -> None:
     keeps = f"{READS_MINUS_INF} false false true"
-    db = ask("nan/on_purpose").table("calls", CALLS, f"0 0 1 {MINUS_INF}", "1 0 5 -", "0 1 5 -")
+    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "1 0 5 -", "0 1 5 -")
     db.table("bad_calls", BAD, GIVEN, f"1 0 5 {keeps}", f"0 1 5 {keeps}")
     db.table("bad_reads", READS, "1 0 5 input.0 made 0 1", "0 1 5 input.0 made 0 1")
     db.table("edges", EDGES, "0 0 1 1 5 carries", "1 0 1 0 5 carries")

@@ -10,8 +10,8 @@ MADE = "0 0 3 output.0 output value float16 true false false false"
 
 
 def ask_for(ask, *tensors: str, call: str = CALL, **params: bool):
-    db = ask("nan/saturations", **params).table("calls", CALLS, call)
-    return db.table("tensors", TENSORS, *tensors)
+    db = ask("nan/saturations", **params).table("call_facts", CALLS, call)
+    return db.table("tensor_facts", TENSORS, *tensors)
 
 
 def test_a_result_at_the_limit_out_of_values_below_it(ask) -> None:
@@ -29,9 +29,9 @@ def test_all_its_results_at_the_limit(ask) -> None:
 def test_the_first_of_each_step_and_rank(ask) -> None:
     places = ["0 0 5", "0 0 3", "0 1 4", "1 0 2"]
     db = ask("nan/saturations")
-    db.table("calls", CALLS, *(CALL.replace("0 0 3", place, 1) for place in places))
+    db.table("call_facts", CALLS, *(CALL.replace("0 0 3", place, 1) for place in places))
     tensors = [row.replace("0 0 3", place) for place in places for row in (READ, MADE)]
-    db.table("tensors", TENSORS, *tensors)
+    db.table("tensor_facts", TENSORS, *tensors)
     assert db.rows("step rank seq") == [(0, 0, 3), (0, 1, 4), (1, 0, 2)]
 
 

@@ -10,9 +10,9 @@ FINITE = "4 2 -1 false false false"
 
 class TestInPlace:
     def birth(self, ask, *tensors: str, api: str = "addcdiv_", entry: str = "birth"):
-        db = ask("nan/weight_updates").table("calls", CALLS, f"0 0 7 Tensor.{api}.0.forward {api}")
+        db = ask("nan/weight_updates").table("call_facts", CALLS, f"0 0 7 Tensor.{api}.0.forward {api}")
         db.table("entry_tensors", ENTRIES, f"0 0 7 {entry} output.0 false")
-        return db.table("tensors", TENSORS, *tensors)
+        return db.table("tensor_facts", TENSORS, *tensors)
 
     def test_a_birth_in_a_leaf_that_is_changed_in_place(self, ask) -> None:
         db = self.birth(ask, f"0 0 7 input.0 input true {FINITE}")
@@ -79,9 +79,9 @@ class TestBetween:
     ):
         db = ask("nan/weight_updates")
         db.table("shard_files", "step rank", *(f"{step} 0" for step in steps))
-        db.table("calls", CALLS, "5 0 3 Functional.linear.0.forward linear", call)
+        db.table("call_facts", CALLS, "5 0 3 Functional.linear.0.forward linear", call)
         db.table("entry_tensors", ENTRIES, f"5 0 3 {entry}")
-        return db.table("tensors", TENSORS, before)
+        return db.table("tensor_facts", TENSORS, before)
 
     @pytest.mark.parametrize("found", ["false false false", "false - -"])
     def test_a_weight_that_was_finite_a_step_earlier(self, ask, found: str) -> None:
