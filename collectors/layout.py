@@ -13,6 +13,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+FORMAT = "crossrank"
+SCHEMA_VERSION = 1
+"""What run.json and every footer say; the columns of the version stand in schema."""
+
 RUN_FILE = "run.json"
 TABLES = ("calls", "tensors")
 UNFINISHED = ".unfinished"

@@ -12,8 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .layout import FOOTER_PREFIX, RUN_FILE, TABLES, UNFINISHED, part_name, shard_dir
-from .schema import FORMAT, SCHEMA_VERSION, TEXT
+from .layout import (
+    FOOTER_PREFIX,
+    FORMAT,
+    RUN_FILE,
+    SCHEMA_VERSION,
+    TABLES,
+    UNFINISHED,
+    part_name,
+    shard_dir,
+)
+from .schema import TEXT
 
 
 @dataclass(frozen=True)

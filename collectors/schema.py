@@ -3,7 +3,8 @@
 This file is the only place where the columns stand; writer, readers and SQL follow it. NULL always
 means "not recorded", never zero. `step` and `rank` are no columns: they come from the path.
 
-A change that an older reader could misread raises SCHEMA_VERSION and gets a view under sql/schema.
+A change that an older reader could misread raises SCHEMA_VERSION (in layout) and gets a view under
+sql/schema.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-
-FORMAT = "crossrank"
-SCHEMA_VERSION = 1
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 """Text that repeats a lot (call stacks, argument lists): stored once per part."""

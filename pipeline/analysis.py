@@ -45,7 +45,8 @@ def analyze_dump(dump: Dump, store: Store, engine: Engine, worker: Limits) -> di
     """
     database = RunDatabase(store)
     try:
-        database.collect(engine, batches(dump, QUESTIONS, worker, store.params))
+        work = batches(dump, QUESTIONS, worker, store.params, workers=engine.workers)
+        database.collect(engine, work)
     finally:
         engine.close()
     return _judge(dump, database)

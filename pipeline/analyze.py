@@ -17,8 +17,6 @@ from .output import exit_code, strict_json, write_result
 from .render_text import analyze_text
 from .shards import open_dump
 
-SUMMARY = "where NaN and infinities were born, and how they reached every rank"
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
@@ -42,6 +40,8 @@ def run(args: Namespace) -> int:
     out = out_folder(args)
     with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
         result = analyze_dump(dump, store, engine, worker)
+        for node, tasks in engine.placed.items():
+            say(args, f"{tasks} tasks on {node}")
         write_result(out, result, store)
     sys.stdout.write(strict_json(result) + "\n" if args.json else analyze_text(result, out))
     return exit_code(result["verdict"], args.fail_on)

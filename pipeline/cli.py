@@ -9,7 +9,13 @@ from importlib import import_module
 
 from collectors.errors import CrossrankError
 
-COMMANDS = ("analyze", "query", "ingest", "report")
+COMMANDS = {
+    "analyze": "where NaN and infinities were born, and how they reached every rank",
+    "query": "SQL over the tables of a dump: calls, tensors, shard_files",
+    "ingest": "turn an msprobe dump into shards, a fraction of the size",
+    "report": "draw the HTML report again from a result folder",
+}
+"""Command -> what it answers; each is a module of this name, loaded when it is asked for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from .msprobe_commands import run_msprobe_command
 
             return run_msprobe_command(given)
-        args = _parser().parse_args(given)
+        args = _parser(given[:1]).parse_args(given)
         return int(import_module(f"{__package__}.{args.command}").run(args))
     except CrossrankError as error:
         print(f"crossrank: {error}", file=sys.stderr)
@@ -34,12 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> ArgumentParser:
+def _parser(asked: list[str]) -> ArgumentParser:
     parser = ArgumentParser(
         prog="crossrank", description="numerical debugging of distributed training"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        module = import_module(f"{__package__}.{name}")
-        module.add_arguments(commands.add_parser(name, help=module.SUMMARY))
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if [name] == asked:
+            import_module(f"{__package__}.{name}").add_arguments(command)
     return parser

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from .engine import Engine, Failure
 from .store import Store
 from .tasks import Batch, run_batch
@@ -42,19 +40,17 @@ class RunDatabase:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of one question, in its order."""
-        rows: list[dict[str, Any]] = self.store.answer(name).to_pylist()
-        return rows
+        return self.store.rows(name)
 
-    def _add(self, result: Mapping[str, pa.Table]) -> None:
+    def _add(self, result: Mapping[str, bytes]) -> None:
         for name, rows in result.items():
-            self.store.put(name.rpartition("/")[2], rows)
+            self.store.unpack(name, rows)
 
     def _add_failed(self, batch: Batch, failure: Failure) -> None:
-        names = "step rank path complete damage unfinished calls tensors judged lineage".split()
-        rows = [
-            (s.step, s.rank, str(s.path), False, failure.reason, "", 0, 0, 0, False)
-            for s in batch.shards
-        ]
-        self._add(
-            {"health/shards": pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))}
+        self.store.add(
+            "shards",
+            [
+                (s.step, s.rank, str(s.path), False, failure.reason, "", 0, 0, 0, False)
+                for s in batch.shards
+            ],
         )

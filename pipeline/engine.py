@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -21,10 +21,19 @@ class Failure:
 
 
 class Engine(Protocol):
-    """Runs one function over many items."""
+    """Runs one function over many items.
+
+    Args:
+        name: of the kind of engine.
+        workers: tasks that are under way at the same time.
+    """
 
     name: str
     workers: int
+
+    @property
+    def placed(self) -> Mapping[str, int]:
+        """Return node -> tasks that it did; empty when there is but one node."""
 
     def map(
         self, task: Callable[[Item], Result], items: Iterable[Item]

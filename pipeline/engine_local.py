@@ -1,10 +1,17 @@
-"""Runs tasks on this machine: one after the other in this process, or in several processes."""
+"""Runs tasks on this machine: one after the other, in threads, or in processes."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from itertools import islice
 
 from collectors.errors import CrossrankError
@@ -13,13 +20,20 @@ from .engine import Failure, Item, Result
 
 
 class LocalEngine:
-    """One worker runs in this process; several are processes with memory of their own."""
+    """Threads suit work that DuckDB does; processes suit work that Python does.
+
+    Args:
+        workers: tasks that run at the same time; one runs in the caller's own thread.
+        processes: whether workers are processes.
+    """
 
     name = "local"
+    placed: Mapping[str, int] = {}
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, processes: bool = False) -> None:
         self.workers = workers
-        self._pool: ProcessPoolExecutor | None = None
+        self._processes = processes
+        self._pool: Executor | None = None
 
     def map(
         self, task: Callable[[Item], Result], items: Iterable[Item]
@@ -29,27 +43,29 @@ class LocalEngine:
             for item in items:
                 yield item, _attempt(task, item)
             return
-        pool = self._open_pool()
+        self._pool = self._pool or self._new_pool()
         waiting = iter(items)
         running: dict[Future[Result | Failure], Item] = {}
         while True:
             for item in islice(waiting, 2 * self.workers - len(running)):
-                running[pool.submit(_attempt, task, item)] = item
+                running[self._pool.submit(_attempt, task, item)] = item
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _result(future)
 
     def close(self) -> None:
-        """End the worker processes."""
+        """End the workers."""
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
-    def _open_pool(self) -> ProcessPoolExecutor:
-        # not fork: this process has threads of Arrow and DuckDB
+    def _new_pool(self) -> Executor:
+        if not self._processes:
+            return ThreadPoolExecutor(self.workers)
+        # not fork: this process has threads of DuckDB
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(self.workers, mp_context=context)
-        return self._pool
+        return ProcessPoolExecutor(self.workers, mp_context=context)
 
 
 def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -35,48 +38,63 @@ class RayEngine:
         if self._started:
             ray.init(
                 address=address,
-                runtime_env=_runtime_env(),
                 logging_level=logging.WARNING,
                 log_to_driver=True,
             )
         cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self.workers = workers or 2 * int(cluster.get("CPU", 1))
+        self.placed: Counter[str] = Counter()
 
     def map(
         self, task: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result | Failure]]:
         """Yield each item with its result, as they are done."""
-        remote = ray.remote(task)
+        remote = ray.remote(_runner(str(ROOMS)))
         waiting = iter(items)
         running: dict[ray.ObjectRef[Any], Item] = {}
         while True:
             for item in islice(waiting, self.workers - len(running)):
                 name = f"{task.__name__}[{item}]"
-                running[remote.options(name=name, num_cpus=1, max_retries=3).remote(item)] = item
+                here = remote.options(name=name, num_cpus=1, max_retries=3)
+                running[here.remote(pickle.dumps((task, item)))] = item
             if not running:
                 return
             done, _ = ray.wait(list(running), num_returns=1)
             for ref in done:
-                yield running.pop(ref), _result(ref)
+                yield running.pop(ref), self._result(ref)
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
         if self._started:
             ray.shutdown()
 
+    def _result(self, ref: ray.ObjectRef[Any]) -> Any:
+        try:
+            node, result = ray.get(ref)
+        except RayTaskError as error:
+            if isinstance(error.cause, CrossrankError):
+                raise error.cause from None
+            return Failure(f"{type(error.cause).__name__}: {error.cause}")
+        except ray.exceptions.RayError as error:
+            return Failure(f"{type(error).__name__}: {error}")
+        self.placed[node] += 1
+        return result
 
-def _runtime_env() -> dict[str, object]:
-    """Make workers import the rooms of this process, before any package of the same name."""
-    others = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return {"env_vars": {"PYTHONPATH": os.pathsep.join([str(ROOMS), *others])}}
 
+def _runner(rooms: str) -> Callable[[bytes], tuple[str, Any]]:
+    """Return what a worker runs: a task with its item, and on which node that was.
 
-def _result(ref: ray.ObjectRef[Any]) -> Any:
-    try:
-        return ray.get(ref)
-    except RayTaskError as error:
-        if isinstance(error.cause, CrossrankError):
-            raise error.cause from None
-        return Failure(f"{type(error.cause).__name__}: {error.cause}")
-    except ray.exceptions.RayError as error:
-        return Failure(f"{type(error).__name__}: {error}")
+    Ray sends an inner function as code, so it runs before anything of ours is imported there, and
+    can put the rooms before packages of the same names in the folder the user works in. Where the
+    rooms are not at the same place, Ray's working directory or PYTHONPATH must lead to them.
+    """
+
+    def run_here(task_and_item: bytes) -> tuple[str, Any]:
+        if os.path.isdir(rooms) and sys.path[0] != rooms:
+            sys.path.insert(0, rooms)
+        task, item = pickle.loads(task_and_item)
+        node = ray.get_runtime_context().get_node_id()
+        address: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        return f"{address} ({node[:8]})", task(item)
+
+    return run_here

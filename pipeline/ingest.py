@@ -18,8 +18,6 @@ from .options import add_engine, open_engine, say
 from .readers.msprobe.shard import read_shard
 from .shards import Shard, open_dump
 
-SUMMARY = "turn an msprobe dump into shards, a fraction of the size"
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""

@@ -6,27 +6,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import duckdb
 
-from collectors.layout import FOOTER_PREFIX, TABLES, UNFINISHED
-from collectors.schema import CALLS, TENSORS
+from collectors.layout import TABLES, UNFINISHED
 
-from .readers.msprobe.shard import read_shard
 from .shards import Shard, refuse_newer
 from .store import Store
 
-SCHEMAS = {"calls": CALLS, "tensors": TENSORS}
-KEYS = [("step", pa.int64()), ("rank", pa.int64())]
-SHARD_FILES = pa.schema(
-    [
-        *KEYS,
-        ("path", pa.string()),
-        ("complete", pa.bool_()),  # the step was recorded to its end, and all of it can be read
-        ("damage", pa.string()),  # what cannot be read
-        ("unfinished", pa.string()),  # what a killed process left
-    ]
-)
+SHARD_FILES = {
+    "step": "BIGINT",
+    "rank": "BIGINT",
+    "path": "VARCHAR",
+    "complete": "BOOLEAN",  # the step was recorded to its end, and all of it can be read
+    "damage": "VARCHAR",  # what cannot be read
+    "unfinished": "VARCHAR",  # what a killed process left
+}
+FILES_OF = {"calls": "call_files", "tensors": "tensor_files"}
+"""Table -> the rows of its files, as they stand there."""
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """What could not be read of a shard; empty texts when it is whole."""
+
+    shard: Shard
+    damage: str
+    unfinished: str
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """Return the row of `shard_files`."""
+        whole = not self.damage and not self.unfinished
+        shard = self.shard
+        return shard.step, shard.rank, str(shard.path), whole, self.damage, self.unfinished
 
 
 def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
@@ -40,101 +52,73 @@ def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
     Raises:
         DumpError: a part was written by a newer crossrank.
     """
-    states = _load_msprobe(store, shards) if kind == "msprobe" else _load_parquet(store, shards)
-    store.put("shard_files", pa.Table.from_pylist(states, SHARD_FILES))
+    if kind == "msprobe":
+        from .loading_msprobe import load_msprobe
+
+        states = load_msprobe(store, shards)
+    else:
+        states = _load_parquet(store, shards)
+    store.fill("shard_files", SHARD_FILES, [state.row for state in states])
     for table in TABLES:
         store.view(table, store.select(f"schema/{table}"))
 
 
-def _load_msprobe(store: Store, shards: Sequence[Shard]) -> list[dict[str, object]]:
-    rows: dict[str, list[pa.Table]] = {table: [] for table in TABLES}
-    states = []
-    for shard in shards:
-        read = read_shard(shard.path, shard.rank)
-        rows["calls"].append(_keyed(read.calls, shard))
-        rows["tensors"].append(_keyed(read.tensors, shard))
-        states.append(_state(shard, read.damage, read.unfinished))
-    for table in TABLES:
-        store.view(_files_table(table), store.arrow(pa.concat_tables(rows[table])))
-    return states
-
-
-def _keyed(table: pa.Table, shard: Shard) -> pa.Table:
-    """Return the rows with the step and rank that the path of a Parquet part would give."""
-    for name, value in (("rank", shard.rank), ("step", shard.step)):
-        table = table.add_column(0, name, pa.repeat(pa.scalar(value, pa.int64()), len(table)))
-    return table
-
-
-def _state(shard: Shard, damage: str, unfinished: str) -> dict[str, object]:
-    return {
-        "step": shard.step,
-        "rank": shard.rank,
-        "path": str(shard.path),
-        "complete": not damage and not unfinished,
-        "damage": damage,
-        "unfinished": unfinished,
-    }
-
-
-def _load_parquet(store: Store, shards: Sequence[Shard]) -> list[dict[str, object]]:
-    parts: list[_Part] = []
-    states = []
-    for shard in shards:
-        found = [_inspect(path) for path in sorted(shard.path.glob("*.parquet"))]
-        damage = "; ".join(dict.fromkeys(part.damage for part in found if part.damage))
-        left = ", ".join(path.name for path in sorted(shard.path.glob(f"*{UNFINISHED}")))
-        cut = f"{left or 'its last part'} was never finished"
-        # the mark counts on calls: their part is renamed after that of their tensors
-        whole = any(part.complete for part in found if part.path.name.startswith("calls-"))
-        states.append(_state(shard, damage, "" if whole else cut))
-        parts += [part for part in found if part.readable]
-    if any(part.float_statistics for part in parts):
-        store.be_nan_safe()
-    for table in TABLES:
-        files = [str(part.path) for part in parts if part.path.name.startswith(f"{table}-")]
-        empty = pa.schema([*KEYS, *SCHEMAS[table]]).empty_table()
-        store.view(_files_table(table), store.parquet(files, empty))
-    return states
-
-
 @dataclass(frozen=True)
 class _Part:
-    """One Parquet file: can it be read, does it end its step, has it float statistics?"""
+    """One Parquet file: what is wrong with it, whether it is ours, whether it ends its step."""
 
-    path: Path
+    damage: str
     readable: bool = True
-    damage: str = ""
+    ours: bool = True
     complete: bool = False
-    float_statistics: bool = False
 
 
-def _inspect(path: Path) -> _Part:
+def _load_parquet(store: Store, shards: Sequence[Shard]) -> list[ShardState]:
+    found = {shard: sorted(map(str, shard.path.glob("*.parquet"))) for shard in shards}
+    parts = _inspect(store, [file for files in found.values() for file in files])
+    foreign = [file for file, part in parts.items() if part.readable and not part.ours]
+    if foreign and store.select("schema/parts_with_float_statistics", files=foreign).fetchall():
+        store.be_nan_safe()
+    for table in TABLES:
+        whole = [f for f, part in parts.items() if part.readable and f"/{table}-" in f]
+        store.view(FILES_OF[table], store.parquet(whole, f"schema/{table}"))
+    return [_state(shard, {file: parts[file] for file in files}) for shard, files in found.items()]
+
+
+def _state(shard: Shard, parts: dict[str, _Part]) -> ShardState:
+    damage = "; ".join(dict.fromkeys(part.damage for part in parts.values() if part.damage))
+    # the mark counts on calls: their part is renamed after that of their tensors
+    if any(part.complete for file, part in parts.items() if "/calls-" in file):
+        return ShardState(shard, damage, "")
+    left = ", ".join(path.name for path in sorted(shard.path.glob(f"*{UNFINISHED}")))
+    return ShardState(shard, damage, f"{left or 'its last part'} was never finished")
+
+
+def _inspect(store: Store, files: Sequence[str]) -> dict[str, _Part]:
+    """Return the state of each file; some broken ones are found by trying halves."""
+    if not files:
+        return {}
     try:
-        metadata = pq.read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
-        reason = "is empty" if path.stat().st_size == 0 else f"cannot be read: {error}"
-        return _Part(path, readable=False, damage=f"{path.name} {' '.join(reason.split())}")
-    footer = {key.decode(): value.decode() for key, value in (metadata.metadata or {}).items()}
-    refuse_newer(footer.get(f"{FOOTER_PREFIX}schema_version"), path)
-    return _Part(
-        path,
-        # a file without our footer was written by somebody else: nothing says that it is cut
-        damage=footer.get(f"{FOOTER_PREFIX}damage", ""),
-        complete=footer.get(f"{FOOTER_PREFIX}complete", "true") == "true",
-        float_statistics=_has_float_statistics(metadata),
-    )
+        rows = store.select("schema/part_footers", files=list(files)).fetchall()
+    except duckdb.Error as error:
+        if len(files) > 1:
+            middle = len(files) // 2
+            return _inspect(store, files[:middle]) | _inspect(store, files[middle:])
+        return {files[0]: _Part(_broken(Path(files[0]), error), readable=False)}
+    footers: dict[str, dict[str, str]] = {file: {} for file in files}
+    for file, entry, content in rows:
+        footers[file][entry] = content
+    return {file: _part(file, footer) for file, footer in footers.items()}
 
 
-def _has_float_statistics(metadata: pq.FileMetaData) -> bool:
-    if not metadata.num_row_groups:
-        return False
-    group = metadata.row_group(0)
-    return any(
-        column.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and column.is_stats_set
-        for column in map(group.column, range(group.num_columns))
-    )
+def _part(file: str, footer: dict[str, str]) -> _Part:
+    refuse_newer(footer.get("schema_version"), Path(file))
+    # a file without our footer was written by somebody else: nothing says that it is cut
+    complete = footer.get("complete", "true") == "true"
+    return _Part(footer.get("damage", ""), ours=bool(footer), complete=complete)
 
 
-def _files_table(table: str) -> str:
-    return {"calls": "call_files", "tensors": "tensor_files"}[table]
+def _broken(file: Path, error: duckdb.Error) -> str:
+    if file.stat().st_size == 0:
+        return f"{file.name} is empty"
+    return f"{file.name} cannot be read: {' '.join(str(error).split())}"

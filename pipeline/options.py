@@ -13,6 +13,9 @@ from .engine_local import LocalEngine
 from .settings import Limits, cpu_count, limits
 from .shards import Dump
 
+JSON_PIECE, PARQUET_PIECE = 4 * 2**20, 2**20
+"""Bytes that are worth a worker of their own."""
+
 UNITS = {"": 1, "m": 1, "mib": 1, "mb": 1, "g": 1024, "gib": 1024, "gb": 1024}
 
 
@@ -53,17 +56,17 @@ def out_folder(args: Namespace) -> Path:
 def open_engine(args: Namespace, dump: Dump) -> tuple[Engine, Limits]:
     """Return what computes, and what each of its workers may use.
 
-    DuckDB uses all CPUs for Parquet by itself. Parsing msprobe's JSON needs a process for each,
-    once there is enough of it to pay for starting them.
+    On this machine, as many work at the same time as there are CPUs, once there is enough to do to
+    pay for starting them: in threads for Parquet, which DuckDB reads, in processes for msprobe's
+    JSON, which Python parses.
     """
     if on_ray(args.engine, args.address):
         return ray_engine(args.workers, args.address), share(args, cpu_count())
-    workers = args.workers or 1
-    if dump.kind == "msprobe" and not args.workers:
-        ranks = len({shard.rank for shard in dump.shards})
-        megabytes = sum(shard.bytes for shard in dump.shards) // 2**20
-        workers = max(1, min(cpu_count(), ranks, megabytes // 4))
-    return LocalEngine(workers), share(args, workers)
+    json = dump.kind == "msprobe"
+    ranks = len({shard.rank for shard in dump.shards})
+    pieces = sum(shard.bytes for shard in dump.shards) // (JSON_PIECE if json else PARQUET_PIECE)
+    workers = args.workers or max(1, min(cpu_count(), ranks, pieces))
+    return LocalEngine(workers, processes=json), share(args, workers)
 
 
 def share(args: Namespace, workers: int) -> Limits:

@@ -18,7 +18,6 @@ from .output import strict_json
 from .shards import open_dump
 from .store import Store
 
-SUMMARY = "SQL over the tables of a dump: calls, tensors, shard_files"
 PROMPT, CONTINUED = "crossrank> ", "      ...> "
 
 

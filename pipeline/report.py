@@ -14,8 +14,6 @@ from .errors import UsageError
 from .output import REPORT, RESULT
 from .render_html import report_html
 
-SUMMARY = "draw the HTML report again from a result folder"
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors.layout import RUN_FILE, shard_dirs
-from collectors.schema import FORMAT, SCHEMA_VERSION
+from collectors.layout import FORMAT, RUN_FILE, SCHEMA_VERSION, shard_dirs
 
 from .errors import DumpError
 from .readers.msprobe.folders import rank_folders

@@ -71,10 +71,10 @@ def all_names() -> list[str]:
 
 @cache
 def load(name: str) -> SqlFile:
-    """Read and check one file.
+    """Read one file.
 
     Raises:
-        SqlFileError: its header or its statement is not of the form above.
+        SqlFileError: it does not exist, or its first line does not name it.
     """
     path = SQL_ROOT / f"{name}.sql"
     if not path.is_file():
@@ -83,7 +83,7 @@ def load(name: str) -> SqlFile:
     first, fields = _header(text)
     if not first.startswith(f"{name}: "):
         raise SqlFileError(f"sql/{name}.sql: the first line must begin with `-- {name}: `")
-    file = SqlFile(
+    return SqlFile(
         name=name,
         sentence=first.removeprefix(f"{name}: "),
         scope=fields.get("scope", ""),
@@ -93,8 +93,32 @@ def load(name: str) -> SqlFile:
         returns=dict(_COLUMN.findall(" ".join(fields.get("returns", "").split()))),
         text=text,
     )
-    _check(file)
-    return file
+
+
+def check(file: SqlFile) -> None:
+    """Compare the header of a file with its statement; parsing takes longer than many questions.
+
+    Raises:
+        SqlFileError: the scope is unknown, or the statement is not what the header promises.
+    """
+    where = f"sql/{file.name}.sql"
+    if file.scope not in ("rank", "run", "lib"):
+        raise SqlFileError(f"{where}: scope must be rank, run or lib, not {file.scope!r}")
+    try:
+        statements = duckdb.extract_statements(file.text)
+    except duckdb.Error as error:
+        raise SqlFileError(f"{where}: {error}") from None
+    if len(statements) != 1:
+        raise SqlFileError(f"{where}: {len(statements)} statements, expected exactly one")
+    kind = duckdb.StatementType.CREATE if file.scope == "lib" else duckdb.StatementType.SELECT
+    if statements[0].type != kind:
+        raise SqlFileError(f"{where}: a {statements[0].type.name} statement, expected {kind.name}")
+    used = set(statements[0].named_parameters)
+    if used != set(file.params):
+        raise SqlFileError(
+            f"{where}: the header declares parameters {sorted(file.params)}, "
+            f"the statement uses {sorted(used)}"
+        )
 
 
 def _header(text: str) -> tuple[str, dict[str, str]]:
@@ -127,24 +151,3 @@ def _reads(text: str) -> dict[str, str | None]:
         elif entries:
             entries[-1] += " " + line
     return {match[1]: match[2] for entry in entries if (match := _READ.match(entry))}
-
-
-def _check(file: SqlFile) -> None:
-    where = f"sql/{file.name}.sql"
-    if file.scope not in ("rank", "run", "lib"):
-        raise SqlFileError(f"{where}: scope must be rank, run or lib, not {file.scope!r}")
-    try:
-        statements = duckdb.extract_statements(file.text)
-    except duckdb.Error as error:
-        raise SqlFileError(f"{where}: {error}") from None
-    if len(statements) != 1:
-        raise SqlFileError(f"{where}: {len(statements)} statements, expected exactly one")
-    kind = duckdb.StatementType.CREATE if file.scope == "lib" else duckdb.StatementType.SELECT
-    if statements[0].type != kind:
-        raise SqlFileError(f"{where}: a {statements[0].type.name} statement, expected {kind.name}")
-    used = set(statements[0].named_parameters)
-    if used != set(file.params):
-        raise SqlFileError(
-            f"{where}: the header declares parameters {sorted(file.params)}, "
-            f"the statement uses {sorted(used)}"
-        )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from .errors import SqlFileError
 from .settings import Limits
 from .sqlfile import SqlFile, load
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NAN_SAFE = "statistics_propagation,filter_pushdown,top_n"
 """Optimizers that DuckDB 2.0.1 loses NaN rows by when a Parquet file has float statistics."""
@@ -34,16 +36,18 @@ class Store:
         params: Mapping[str, Any],
         explain: Callable[[str], None] | None = None,
     ) -> None:
-        self._spill = tempfile.TemporaryDirectory(prefix="crossrank-")
+        self._folder = tempfile.TemporaryDirectory(prefix="crossrank-")
         self.con = duckdb.connect(
             config={
                 "threads": limits.threads,
                 "memory_limit": f"{limits.memory_mb}MiB",
-                "temp_directory": self._spill.name,
-                "parquet_metadata_cache": True,  # files are bound once for each question
+                "temp_directory": self._folder.name,
                 "arrow_large_buffer_size": True,  # 64-bit offsets: call stacks can exceed 2 GiB
+                "python_enable_replacements": False,  # SQL must not see Python's variables
             }
         )
+        # each question that reads a view of files binds all of them anew
+        self.con.execute("SET parquet_metadata_cache = true")
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
@@ -53,22 +57,27 @@ class Store:
 
     def __exit__(self, *error: object) -> None:
         self.con.close()
-        self._spill.cleanup()
+        self._folder.cleanup()
 
-    def put(self, table: str, rows: pa.Table) -> None:
-        """Make `table` of Arrow rows, or add them to it."""
+    def fill(self, table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
+        """Make a small table.
+
+        Args:
+            table: its name.
+            columns: column -> SQL type, in order.
+            rows: a value for each column.
+        """
+        values = list(rows)
+        self._create(table, columns)
+        self.add(table, values)
         if self._explain:
-            self._explain(_as_values(table, rows))
-        relation = self.arrow(rows)
-        if table in self._known:
-            relation.insert_into(table)
-        else:
-            relation.create(table)
-            self._known.add(table)
+            self._explain(_as_values(table, columns, values))
 
-    def know(self, table: str) -> None:
-        """Take a table as given that was made on the connection itself."""
-        self._known.add(table)
+    def add(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add a few rows to a table."""
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self.con.executemany("INSERT INTO " + table + " VALUES (" + marks + ")", rows)
 
     def view(self, table: str, relation: duckdb.DuckDBPyRelation) -> None:
         """Make `table` a view: its rows are read anew whenever they are asked for."""
@@ -80,21 +89,23 @@ class Store:
     def arrow(self, rows: pa.Table) -> duckdb.DuckDBPyRelation:
         """Return Arrow rows as a relation; half floats, which DuckDB cannot take, as floats."""
         for place, column in enumerate(rows.schema):
-            if pa.types.is_float16(column.type):
-                rows = rows.set_column(place, column.name, rows.column(place).cast(pa.float32()))
+            if str(column.type) == "halffloat":
+                rows = rows.set_column(place, column.name, rows.column(place).cast("float32"))
         return self.con.from_arrow(rows)
 
-    def parquet(self, files: Sequence[str], columns: pa.Table) -> duckdb.DuckDBPyRelation:
-        """Return the rows of Parquet files, by column name.
+    def parquet(self, files: Sequence[str], like: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of Parquet files, by column name, in the columns of a question.
 
         Args:
-            files: paths with `step=<N>/rank=<R>` in them.
-            columns: an empty table with the columns to give; one that no file has is NULL.
+            files: paths with `step=<N>/rank=<R>` in them; none gives no rows.
+            like: the question, `schema/calls`; a column that no file has is NULL.
         """
+        columns = load(like).returns
         if not files:
-            return self.arrow(columns)
+            nothing = [duckdb.ConstantExpression(None).cast(k).alias(c) for c, k in columns.items()]
+            return self.con.sql("SELECT 1 WHERE false").select(*nothing)
         rows = self.con.read_parquet(list(files), union_by_name=True, hive_partitioning=True)
-        missing = [name for name in columns.column_names if name not in rows.columns]
+        missing = [name for name in columns if name not in rows.columns]
         nulls = [duckdb.ConstantExpression(None).alias(name) for name in missing]
         return rows.select(duckdb.StarExpression(), *nulls) if nulls else rows
 
@@ -106,21 +117,54 @@ class Store:
         """
         self.con.execute("SET disabled_optimizers = ?", [NAN_SAFE])
 
-    def select(self, name: str) -> duckdb.DuckDBPyRelation:
+    def select(self, name: str, **params: Any) -> duckdb.DuckDBPyRelation:
         """Return one question as a relation that is computed when it is asked for."""
-        return self.con.sql(load(name).text)
+        return self.con.sql(load(name).text, params=params or None)
 
-    def answer(self, name: str) -> pa.Table:
+    def answer(self, name: str) -> None:
+        """Compute one question, and what it needs first, as a table; nothing when it is there."""
+        file = load(name)
+        if file.table in self._known:
+            return
+        for table, source in file.reads.items():
+            if source:
+                self.answer(source)
+            elif table not in self._known:
+                raise SqlFileError(f"sql/{name}.sql reads {table}, which nobody gave")
+        for macro in file.uses:
+            self.con.execute(load(macro).text)
+        params = {name: self.params[name] for name in file.params}
+        if self._explain:
+            self._explain(bound(file, params))
+        self.con.execute("CREATE TABLE " + file.table + " AS\n" + file.text, params)
+        self._known.add(file.table)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of one question, in its order."""
-        self._ensure(name)
-        return self.con.table(load(name).table).to_arrow_table()
+        self.answer(name)
+        answer = self.con.table(load(name).table)
+        return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
+
+    def pack(self, name: str) -> bytes:
+        """Return the rows of one question as a Parquet file."""
+        self.answer(name)
+        file = Path(self._folder.name) / "packed.parquet"
+        self.save(load(name).table, file)
+        return file.read_bytes()
+
+    def save(self, table: str, file: Path) -> None:
+        """Write a table as a Parquet file."""
+        self.con.table(table).write_parquet(str(file), compression="zstd")
 
     def declare(self, name: str) -> None:
         """Make an empty table for the rows of a question that are computed elsewhere."""
-        file = load(name)
-        columns = ", ".join(f'"{column}" {kind}' for column, kind in file.returns.items())
-        self.con.execute("CREATE TABLE " + file.table + " (" + columns + ")")
-        self._known.add(file.table)
+        self._create(load(name).table, load(name).returns)
+
+    def unpack(self, name: str, packed: bytes) -> None:
+        """Add packed rows to a declared table."""
+        file = Path(self._folder.name) / "packed.parquet"
+        file.write_bytes(packed)
+        self.con.read_parquet(str(file)).insert_into(load(name).table)
 
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""
@@ -132,22 +176,10 @@ class Store:
         """Return the names of all tables and answers, in order."""
         return sorted(self._known)
 
-    def _ensure(self, name: str) -> None:
-        file = load(name)
-        if file.table in self._known:
-            return
-        for table, source in file.reads.items():
-            if source:
-                self._ensure(source)
-            elif table not in self._known:
-                raise SqlFileError(f"sql/{name}.sql reads {table}, which nobody gave")
-        for macro in file.uses:
-            self.con.execute(load(macro).text)
-        params = {name: self.params[name] for name in file.params}
-        if self._explain:
-            self._explain(bound(file, params))
-        self.con.execute("CREATE TABLE " + file.table + " AS\n" + file.text, params)
-        self._known.add(file.table)
+    def _create(self, table: str, columns: Mapping[str, str]) -> None:
+        kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+        self.con.execute("CREATE TABLE " + table + " (" + kinds + ")")
+        self._known.add(table)
 
 
 def bound(file: SqlFile, params: Mapping[str, Any]) -> str:
@@ -159,12 +191,11 @@ def bound(file: SqlFile, params: Mapping[str, Any]) -> str:
     return f"{macros}CREATE TABLE {file.table} AS\n{text.rstrip()};\n"
 
 
-def _as_values(table: str, rows: pa.Table) -> str:
-    """Return a statement that makes a small table, row by row."""
-    names = ", ".join(rows.column_names)
-    lines = [", ".join(map(_literal, row.values())) for row in rows.to_pylist()]
-    values = ",\n  ".join(f"({line})" for line in lines)
-    return f"CREATE TABLE {table} AS\nSELECT * FROM (VALUES\n  {values}\n) AS t({names});\n"
+def _as_values(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return statements that make a small table, row by row."""
+    kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+    values = ",\n  ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    return f"CREATE TABLE {table} ({kinds});\nINSERT INTO {table} VALUES\n  {values};\n"
 
 
 def _literal(value: Any) -> str:

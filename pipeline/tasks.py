@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
 from .loading import load_shards
 from .settings import Limits
 from .shards import Dump, Shard
 from .store import Store
 from .wording import ranges, ranks_text
 
-BATCH_BYTES = 32 * 2**20
+BATCH_BYTES = 12 * 2**20
 """Parquet of one batch: some 16 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
 
 
@@ -49,29 +47,38 @@ class Batch:
 
 
 def batches(
-    dump: Dump, questions: Iterable[str], limits: Limits, params: Mapping[str, Any]
+    dump: Dump,
+    questions: Iterable[str],
+    limits: Limits,
+    params: Mapping[str, Any],
+    *,
+    workers: int = 1,
 ) -> list[Batch]:
-    """Return the tasks of a dump: every rank whole, some ranks together while they are small."""
+    """Return the tasks of a dump: every rank whole, some ranks together while they are small.
+
+    There are at least as many tasks as workers, if there are ranks enough.
+    """
     whole = Batch(dump.kind, dump.shards, tuple(questions), limits, params)
     if dump.kind == "msprobe":  # parsing JSON takes far more than a task costs
         return whole.split()
-    return list(_packed(whole.split()))
+    share = sum(shard.bytes for shard in dump.shards) // workers + 1
+    return list(_packed(whole.split(), min(BATCH_BYTES, share)))
 
 
-def _packed(singles: Iterable[Batch]) -> Iterator[Batch]:
+def _packed(singles: Iterable[Batch], most: int) -> Iterator[Batch]:
+    """Yield batches that were put together up to `most` bytes."""
     shards: list[Shard] = []
-    last: Batch | None = None
-    for last in singles:
-        if shards and sum(s.bytes for s in (*shards, *last.shards)) > BATCH_BYTES:
-            yield replace(last, shards=tuple(shards))
+    for single in singles:
+        if shards and sum(shard.bytes for shard in (*shards, *single.shards)) > most:
+            yield replace(single, shards=tuple(shards))
             shards = []
-        shards += last.shards
-    if last:
-        yield replace(last, shards=tuple(shards))
+        shards += single.shards
+    if shards:
+        yield replace(single, shards=tuple(shards))
 
 
-def run_batch(batch: Batch) -> dict[str, pa.Table]:
-    """Return question -> rows for one batch; runs in a worker."""
+def run_batch(batch: Batch) -> dict[str, bytes]:
+    """Return question -> rows, as a Parquet file, for one batch; runs in a worker."""
     with Store(batch.limits, batch.params) as store:
         load_shards(store, batch.kind, batch.shards)
-        return {name: store.answer(name) for name in batch.questions}
+        return {name: store.pack(name) for name in batch.questions}

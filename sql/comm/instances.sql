@@ -9,7 +9,7 @@
 -- reads:   operations       one row per communication operation of a rank, from comm/operations
 --          expected_ranks   one row per rank of the run, from health/expected_ranks
 -- params:  none
--- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, item VARCHAR, members BIGINT[],
+-- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, item BIGINT, members BIGINT[],
 --          point_to_point BOOLEAN
 WITH world AS (
   SELECT
@@ -78,4 +78,3 @@ SELECT
   [source, target],
   true
 FROM transfers
-ORDER BY step, instance, rank, seq, item

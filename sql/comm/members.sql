@@ -1,21 +1,30 @@
 -- comm/members: one row per communication instance and rank that should have taken part in it.
 --
--- `recorded` is false for a rank whose own record of it is missing; the columns from `seq` on are
--- then NULL. `place`: where the rank stands in the group, from 0.
+-- `place`: where the rank stands in the group, from 0. `recorded` is false for a rank whose own
+-- record of it is missing; the columns from `seq` on are then NULL.
 --
 -- scope:   run
 -- reads:   instances    one row per operation of a rank with its instance, from comm/instances
 --          operations   one row per communication operation of a rank, from comm/operations
 -- params:  none
 -- returns: step BIGINT, instance VARCHAR, point_to_point BOOLEAN, rank BIGINT, place BIGINT,
---          recorded BOOLEAN, seq BIGINT, item VARCHAR, name VARCHAR, api VARCHAR, sends BOOLEAN,
---          async BOOLEAN, reduce_op VARCHAR, reads BOOLEAN, fills BOOLEAN, read_bad BOOLEAN,
---          made_bad BOOLEAN, bad_parts BIGINT[], read_max DOUBLE, dtype VARCHAR, shape BIGINT[],
---          fill_shape BIGINT[]
+--          recorded BOOLEAN, seq BIGINT, item BIGINT, name VARCHAR, api VARCHAR, root BIGINT,
+--          sends BOOLEAN, async BOOLEAN, reduce_op VARCHAR, reads BOOLEAN, fills BOOLEAN,
+--          read_bad BOOLEAN, made_bad BOOLEAN, bad_parts BIGINT[], read_max DOUBLE, dtype VARCHAR,
+--          shape BIGINT[], fill_shape BIGINT[], in_backward BOOLEAN
 WITH due AS (
-  SELECT DISTINCT
+  SELECT
     step, instance, point_to_point, unnest(members) AS rank, unnest(range(len(members))) AS place
-  FROM instances
+  FROM (
+    SELECT
+      step,
+      instance,
+      point_to_point,
+      -- not all of its ranks need know all the others
+      arg_max(members, (len(members), members)) AS members
+    FROM instances
+    GROUP BY step, instance, point_to_point
+  )
 )
 SELECT
   d.step,
@@ -26,23 +35,24 @@ SELECT
   i.rank IS NOT NULL AS recorded,
   i.seq,
   i.item,
-  c.name,
-  c.api,
-  c.sends,
-  c.async,
-  c.reduce_op,
-  c.reads,
-  c.fills,
-  c.read_bad,
-  c.made_bad,
-  c.bad_parts,
-  c.read_max,
-  c.dtype,
-  c.shape,
-  c.fill_shape
+  o.name,
+  o.api,
+  o.root,
+  o.sends,
+  o.async,
+  o.reduce_op,
+  o.reads,
+  o.fills,
+  o.read_bad,
+  o.made_bad,
+  o.bad_parts,
+  o.read_max,
+  o.dtype,
+  o.shape,
+  o.fill_shape,
+  o.in_backward
 FROM due AS d
 LEFT JOIN instances AS i
   ON i.step = d.step AND i.instance = d.instance AND i.rank = d.rank
-LEFT JOIN operations AS c
-  ON c.step = i.step AND c.rank = i.rank AND c.seq = i.seq AND c.item = i.item
-ORDER BY d.step, d.instance, d.rank
+LEFT JOIN operations AS o
+  ON o.step = i.step AND o.rank = i.rank AND o.seq = i.seq AND o.item = i.item

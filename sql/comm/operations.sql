@@ -2,45 +2,54 @@
 -- to know.
 --
 -- A batch_isend_irecv record of msprobe holds several operations: each gives a row of its own
--- (`item`). `reads`, `fills`: it has an input it reads, a result it fills. `read_bad`, `made_bad`:
--- NaN or an infinity is in one. `parts`: how many tensors a list argument holds, `bad_parts`: which
--- of the results are bad; `ratio`: size of the larger side over the smaller: both tell the size of
--- a group whose ranks are not on record.
+-- (`item`, from 0). `reads`, `fills`: it has an input it reads, a result it fills. `read_bad`,
+-- `made_bad`: NaN or an infinity is in one. `parts`: how many tensors a list argument holds,
+-- `bad_parts`: which of the results are bad; `ratio`: size of the larger side over the smaller;
+-- both tell the size of a group whose ranks are not on record. `in_backward`: a backward call came
+-- before it in the step.
 --
 -- scope:   rank
--- reads:   call_facts     one row per call, from schema/call_facts
+-- reads:   calls          one row per call
+--          call_facts     one row per call, from schema/call_facts
 --          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  $nan_only BOOLEAN   look for NaN alone
--- returns: step BIGINT, rank BIGINT, seq BIGINT, item VARCHAR, name VARCHAR, api VARCHAR,
+-- returns: step BIGINT, rank BIGINT, seq BIGINT, item BIGINT, name VARCHAR, api VARCHAR,
 --          group_id VARCHAR, group_ranks BIGINT[], group_seq BIGINT, peer BIGINT, root BIGINT,
 --          tag BIGINT, reduce_op VARCHAR, async BOOLEAN, sends BOOLEAN, reads BOOLEAN,
 --          fills BOOLEAN, read_bad BOOLEAN, made_bad BOOLEAN, read_max DOUBLE, dtype VARCHAR,
---          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, bad_parts BIGINT[], ratio BIGINT
-WITH batched AS (
-  SELECT c.step, c.rank, c.seq, split_part(j.key, '.', 3) AS item, j.value AS op
-  FROM call_facts AS c, json_each(c.args) AS j
-  WHERE c.kind = 'comm' AND c.api = 'batch_isend_irecv' AND json_exists(j.value, '$.class_type')
+--          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, bad_parts BIGINT[], ratio BIGINT,
+--          in_backward BOOLEAN
+WITH comm AS MATERIALIZED (
+  SELECT *, api = 'batch_isend_irecv' AS batch
+  FROM calls
+  WHERE kind = 'comm'
+),
+first_backward AS (
+  SELECT step, rank, min(seq) AS seq
+  FROM call_facts
+  WHERE phase = 'backward'
+  GROUP BY step, rank
 ),
 ops AS (
   SELECT
-    c.step, c.rank, c.seq, '' AS item, c.name, c.api, c.group_id, c.group_ranks, c.group_seq,
-    c.peer, c.root, c.tag, c.reduce_op, c.async
-  FROM call_facts AS c
-  WHERE c.kind = 'comm' AND c.api <> 'batch_isend_irecv'
+    step, rank, seq, 0 AS item, name, api, group_id, group_ranks, group_seq, peer, root, tag,
+    reduce_op, "async"
+  FROM comm
+  WHERE NOT batch
   UNION ALL
   SELECT
-    c.step, c.rank, c.seq, b.item, c.name, b.op ->> '$.op', b.op ->> '$.group_id',
-    (b.op -> '$.group_ranks')::BIGINT[], NULL, (b.op ->> '$.peer')::BIGINT, NULL,
-    (b.op ->> '$.tag')::BIGINT, NULL, true
-  FROM batched AS b
-  JOIN call_facts AS c USING (step, rank, seq)
+    c.step, c.rank, c.seq, split_part(j.key, '.', 3)::BIGINT, c.name, j.value ->> '$.op',
+    j.value ->> '$.group_id', (j.value -> '$.group_ranks')::BIGINT[], NULL,
+    (j.value ->> '$.peer')::BIGINT, NULL, (j.value ->> '$.tag')::BIGINT, NULL, true
+  FROM (SELECT * FROM comm WHERE batch) AS c, json_each(c.args) AS j
+  WHERE json_exists(j.value, '$.class_type')
 ),
 sides AS (
   SELECT
     t.step,
     t.rank,
     t.seq,
-    CASE WHEN c.api = 'batch_isend_irecv' THEN split_part(t.slot, '.', 3) ELSE '' END AS item,
+    CASE WHEN c.batch THEN try_cast(split_part(t.slot, '.', 3) AS BIGINT) ELSE 0 END AS item,
     t.direction = 'input' AS is_read,
     t.slot,
     -- the place in a list of tensors, one for each member of the group
@@ -54,9 +63,9 @@ sides AS (
     greatest(abs(t.max), abs(t.min)) AS magnitude,
     coalesce(t.has_nan, false)
       OR (NOT $nan_only AND coalesce(t.has_posinf OR t.has_neginf, false)) AS bad
-  FROM call_facts AS c
+  FROM comm AS c
   JOIN tensor_facts AS t USING (step, rank, seq)
-  WHERE c.kind = 'comm' AND t.role = 'value' AND t.direction IN ('input', 'output')
+  WHERE t.role = 'value' AND t.direction IN ('input', 'output')
 ),
 by_item AS (
   SELECT
@@ -64,10 +73,10 @@ by_item AS (
     rank,
     seq,
     item,
-    coalesce(bool_or(is_read), false) AS reads,
-    coalesce(bool_or(NOT is_read), false) AS fills,
-    coalesce(bool_or(bad) FILTER (WHERE is_read), false) AS read_bad,
-    coalesce(bool_or(bad) FILTER (WHERE NOT is_read), false) AS made_bad,
+    bool_or(is_read) AS reads,
+    bool_or(NOT is_read) AS fills,
+    bool_or(bad AND is_read) AS read_bad,
+    bool_or(bad AND NOT is_read) AS made_bad,
     max(magnitude) FILTER (WHERE is_read) AS read_max,
     min(dtype) AS dtype,
     arg_min(shape, slot) FILTER (WHERE is_read) AS shape,
@@ -105,8 +114,12 @@ SELECT
   b.fill_shape,
   coalesce(b.parts, 0) AS parts,
   b.bad_parts,
-  (greatest(b.read_numel, b.fill_numel) / nullif(least(b.read_numel, b.fill_numel), 0))::BIGINT
-    AS ratio
+  CASE
+    WHEN b.read_numel > 0 AND b.fill_numel > 0
+      THEN greatest(b.read_numel, b.fill_numel) // least(b.read_numel, b.fill_numel)
+  END::BIGINT AS ratio,
+  coalesce(f.seq < o.seq, false) AS in_backward
 FROM ops AS o
 LEFT JOIN by_item AS b USING (step, rank, seq, item)
+LEFT JOIN first_backward AS f ON f.step = o.step AND f.rank = o.rank
 ORDER BY o.step, o.rank, o.seq, o.item

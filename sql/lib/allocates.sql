@@ -5,7 +5,10 @@
 --
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO allocates(api) AS
-  api IN (
-    'empty', 'empty_like', 'empty_strided', 'empty_permuted', 'empty_with_format',
-    'new_empty', 'new_empty_strided', 'resize_', 'empty_quantized'
+  list_contains(
+    [
+      'empty', 'empty_like', 'empty_strided', 'empty_permuted', 'empty_with_format', 'new_empty',
+      'new_empty_strided', 'empty_quantized'
+    ],
+    api
   )

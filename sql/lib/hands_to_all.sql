@@ -5,4 +5,7 @@
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO hands_to_all(api, reduce_op) AS
   api IN ('broadcast', 'all_gather', 'all_gather_into_tensor', '_all_gather_base')
-  OR (api = 'all_reduce' AND coalesce(reduce_op, 'SUM') IN ('SUM', 'AVG', 'PREMUL_SUM'))
+  OR (
+    api = 'all_reduce'
+    AND coalesce(reduce_op, 'SUM') IN ('SUM', 'AVG', 'PREMUL_SUM', 'PRODUCT', 'PROD')
+  )

@@ -5,10 +5,12 @@
 --
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO ignores_values(api) AS
-  api IN (
-    'zeros_like', 'ones_like', 'full_like', 'rand_like', 'randn_like', 'randint_like',
-    'empty_like', 'new_zeros', 'new_ones', 'new_full', 'new_empty', 'new_empty_strided',
-    'new_tensor', 'zero_', 'fill_', 'copy_', 'normal_', 'uniform_', 'random_', 'bernoulli_',
-    'exponential_', 'geometric_', 'log_normal_', 'cauchy_', 'eye_', 'set_', 'resize_',
-    'size', 'numel', 'dim', 'type', 'data_ptr'
+  list_contains(
+    [
+      'zeros_like', 'ones_like', 'full_like', 'rand_like', 'randn_like', 'randint_like',
+      'empty_like', 'new_zeros', 'new_ones', 'new_full', 'new_empty', 'new_empty_strided',
+      'new_tensor', 'zero_', 'fill_', 'copy_', 'normal_', 'uniform_', 'random_', 'bernoulli_',
+      'exponential_', 'geometric_', 'log_normal_', 'cauchy_', 'eye_', 'set_', 'size', 'numel', 'dim'
+    ],
+    api
   )

@@ -1,5 +1,5 @@
--- lib/is_floating: whether a dtype can hold NaN and infinities.
+-- lib/is_floating: whether a dtype can hold NaN and infinities; the 4-bit formats cannot.
 --
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO is_floating(dtype) AS
-  dtype LIKE '%float%' OR dtype LIKE 'complex%'
+  (dtype LIKE '%float%' AND dtype NOT LIKE 'float4%') OR dtype LIKE 'complex%'

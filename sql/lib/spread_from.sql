@@ -64,8 +64,8 @@ USING KEY (origin, step, rank, received) AS (
       min(s.hops) AS hops,
       arg_min(
         CASE
-          -- it began in this very call, or the rank left no record of either
-          WHEN list_last(s.path).call IS NOT DISTINCT FROM h.name THEN s.path
+          -- it began in this very call, or the rank left no record of it
+          WHEN h.name IS NULL OR list_last(s.path).call = h.name THEN s.path
           ELSE list_append(s.path, {'rank': h.rank, 'call': h.name})
         END,
         (s.hops, s.rank)

@@ -6,12 +6,13 @@
 --   made       a result that already held it
 --   allocated  memory that had only been reserved
 --   lost       its producer wrote finite values: something changed it without leaving a record
---   unmade     no call on record made it
+--   unmade     no call on record is known to have made it
 --
 -- scope:   rank
--- reads:   call_facts    one row per call, from schema/call_facts
---          bad_tensors   one row per tensor read or made that holds NaN or an infinity, from
---                        nan/bad_tensors
+-- reads:   call_facts     one row per call, from schema/call_facts
+--          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
+--                         nan/bad_tensors
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, slot VARCHAR, source VARCHAR,
 --          producer_step BIGINT, producer_seq BIGINT, producer_likeness UBIGINT
@@ -46,19 +47,21 @@ known AS (
     r.seq,
     r.slot,
     CASE
-      WHEN r.producer_seq IS NULL THEN 'unmade'
       WHEN p.allocated THEN 'allocated'
       WHEN p.seq IS NOT NULL THEN 'made'
-      WHEN c.seq IS NOT NULL THEN 'lost'
+      WHEN w.has_nan = false THEN 'lost'
       ELSE 'unmade'
     END AS source,
     c.step AS producer_step,
     c.seq AS producer_seq,
     p.likeness AS producer_likeness
   FROM (SELECT * FROM reads WHERE value_id IS NOT NULL) AS r
-  LEFT JOIN call_facts AS c ON c.rank = r.rank AND c.seq = r.producer_seq AND c.step <= r.step
+  LEFT JOIN call_facts AS c
+    ON c.rank = r.rank AND c.seq = r.producer_seq AND c.step <= r.step
   LEFT JOIN results AS p
     ON p.rank = r.rank AND p.step = c.step AND p.seq = c.seq AND p.slot = r.producer_slot
+  LEFT JOIN tensor_facts AS w
+    ON w.rank = r.rank AND w.step = c.step AND w.seq = c.seq AND w.slot = r.producer_slot
 )
 SELECT * FROM matched
 UNION ALL

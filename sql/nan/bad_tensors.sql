@@ -15,17 +15,17 @@
 --          high DOUBLE, low DOUBLE, numel BIGINT, dtype VARCHAR, likeness UBIGINT, value_id BIGINT,
 --          producer_seq BIGINT, producer_slot VARCHAR
 WITH with_apis AS (
-  SELECT DISTINCT step, rank FROM call_facts WHERE kind <> 'module'
+  SELECT DISTINCT step, rank FROM call_facts WHERE kind IN ('compute', 'comm')
 ),
 bad AS (
   SELECT
-    t.*,
-    t.direction IN ('input', 'parameter') AS is_read,
-    coalesce(t.has_nan, false) AS nan,
-    coalesce(t.has_posinf, false) AND NOT $nan_only AS posinf,
-    coalesce(t.has_neginf, false) AND NOT $nan_only AS neginf
-  FROM tensor_facts AS t
-  WHERE t.has_nan OR (NOT $nan_only AND (t.has_posinf OR t.has_neginf))
+    *,
+    direction IN ('input', 'parameter') AS is_read,
+    coalesce(has_nan, false) AS nan,
+    coalesce(has_posinf, false) AND NOT $nan_only AS posinf,
+    coalesce(has_neginf, false) AND NOT $nan_only AS neginf
+  FROM tensor_facts
+  WHERE has_nan OR (NOT $nan_only AND (has_posinf OR has_neginf))
 )
 SELECT
   b.step,
@@ -35,7 +35,7 @@ SELECT
   b.is_read,
   NOT b.is_read AND (b.role = 'buffer' OR coalesce(allocates(c.api), false)) AS allocated,
   b.direction = 'parameter' OR coalesce(is_weight_slot(c.api, b.slot), false) AS is_weight,
-  coalesce(b.requires_grad, false) AS requires_grad,
+  b.requires_grad,
   b.nan,
   b.posinf,
   b.neginf,

@@ -32,4 +32,4 @@ SELECT
 FROM recovered_steps AS r
 JOIN onsets AS o USING (step)
 JOIN entries AS e USING (step, rank, seq, entry)
-ORDER BY step, rank, seq
+ORDER BY step, rank, seq, name, reason

@@ -34,7 +34,7 @@ SELECT
   arg_min(found, rank) AS found,
   arg_min(slots, rank) AS slots,
   arg_min(dtype, rank) AS dtype,
-  'forward' AS phase,
+  CASE WHEN bool_or(in_backward) THEN 'backward' ELSE 'forward' END AS phase,
   arg_min(name, rank) AS name,
   arg_min(api, rank) AS api,
   NULL::VARCHAR AS module,
@@ -50,4 +50,3 @@ SELECT
   ['saturated'] AS found, slots, dtype, phase, name, api, module, [] AS members
 FROM saturations
 WHERE step NOT IN (SELECT step FROM onsets)
-ORDER BY step, rank, seq, entry

@@ -1,8 +1,9 @@
 -- nan/communication_origins: one row per rank that got a NaN or an infinity out of a communication
 -- instance of which every member is on record and brought finite values only.
 --
--- `overflows`: the operation adds, and the magnitudes brought can leave the dtype's range. If not,
--- somebody brought what is not on record: a copy does not overflow.
+-- `overflows`: the operation adds or multiplies, and the magnitudes brought can leave the dtype's
+-- range. If not, somebody brought what is not on record: a copy does not overflow. Where no lineage
+-- is on record, an instance has rows only if some rank's first living bad value came out of it.
 --
 -- scope:   run
 -- uses:    lib/dtype_limit
@@ -14,19 +15,28 @@
 --          shards      one row per step and rank on record, from health/shards
 -- params:  none
 -- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, name VARCHAR, api VARCHAR,
---          dtype VARCHAR, overflows BOOLEAN, brought DOUBLE, group_size BIGINT, certainty VARCHAR,
---          found VARCHAR[], slots VARCHAR[]
-WITH summed AS (
+--          dtype VARCHAR, overflows BOOLEAN, brought DOUBLE, group_size BIGINT,
+--          in_backward BOOLEAN, certainty VARCHAR, found VARCHAR[], slots VARCHAR[]
+WITH begun AS (  -- instances into which nobody is known to have brought it
+  SELECT h.step, h.instance, bool_or(o.rank IS NOT NULL) AS first_here
+  FROM handovers AS h
+  LEFT JOIN onsets AS o
+    ON o.step = h.step AND o.rank = h.rank AND o.seq = h.seq AND o.entry = 'received' AND h.gets
+  GROUP BY h.step, h.instance
+  HAVING NOT bool_or(h.gives OR h.may_give)
+),
+summed AS (
   SELECT
-    step,
-    instance,
-    bool_and(recorded) AS whole,
-    bool_or(read_bad) AS brought_bad,
-    sum(read_max) FILTER (WHERE reads) AS brought,
-    bool_or(reads AND read_max IS NULL) AS unknown,
+    m.step,
+    m.instance,
+    bool_or(b.first_here) AS first_here,
+    sum(m.read_max) FILTER (WHERE m.reads) AS brought,
+    bool_or(m.reads AND m.read_max IS NULL) AS unknown,
     count(*) AS group_size
-  FROM members
-  GROUP BY step, instance
+  FROM begun AS b
+  JOIN members AS m USING (step, instance)
+  GROUP BY m.step, m.instance
+  HAVING bool_and(m.recorded)
 )
 SELECT
   m.step,
@@ -40,29 +50,20 @@ SELECT
     AND coalesce(m.reduce_op, 'SUM') NOT IN ('MAX', 'MIN', 'BAND', 'BOR', 'BXOR')
     AND (
       s.unknown
-      OR m.reduce_op = 'PRODUCT'
+      OR m.reduce_op IN ('PRODUCT', 'PROD')
       OR coalesce(s.brought >= dtype_limit(m.dtype), true)
     ) AS overflows,
   s.brought,
   s.group_size,
+  m.in_backward,
   CASE WHEN d.lineage THEN 'lineage' ELSE 'order' END AS certainty,
   e.found,
   e.slots
-FROM handovers AS h
-JOIN members AS m USING (step, instance, rank)
-JOIN summed AS s USING (step, instance)
+FROM summed AS s
+JOIN handovers AS h USING (step, instance)
+JOIN members AS m ON m.step = h.step AND m.instance = h.instance AND m.rank = h.rank
 JOIN shards AS d ON d.step = h.step AND d.rank = h.rank
 JOIN entries AS e
   ON e.step = h.step AND e.rank = h.rank AND e.seq = h.seq AND e.entry = 'received'
 JOIN living AS l ON l.step = h.step AND l.rank = h.rank AND l.seq = h.seq AND l.entry = 'received'
-WHERE h.gets AND s.whole AND NOT s.brought_bad
-  AND (
-    d.lineage
-    OR EXISTS (
-      SELECT 1
-      FROM handovers AS x
-      JOIN onsets AS o ON o.step = x.step AND o.rank = x.rank AND o.seq = x.seq
-      WHERE x.step = h.step AND x.instance = h.instance AND x.gets AND o.entry = 'received'
-    )
-  )
-ORDER BY m.step, m.instance, m.rank
+WHERE h.gets AND (d.lineage OR s.first_here)

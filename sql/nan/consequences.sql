@@ -8,7 +8,6 @@
 --          onsets            one row per step and rank: the first living entry, from nan/onsets
 --          recovered_steps   one row per step that recovered, from nan/recovered_steps
 --          origins           one row per origin on record, from nan/origins
---          starts            one row per origin and rank where its value is first, from nan/starts
 --          spread            one row per origin and rank its value came to, from nan/spread
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, name VARCHAR, origin BIGINT, unseen BOOLEAN
@@ -28,7 +27,7 @@ SELECT
   arg_max(o.origin, (s.rank IS NOT NULL, o.step, -o.origin)) AS origin,
   NOT bool_or(s.rank IS NOT NULL) AS unseen
 FROM spoilt AS p
-JOIN starts AS o ON o.step < p.step
+JOIN (SELECT DISTINCT origin, step FROM spread) AS o ON o.step < p.step
 LEFT JOIN spread AS s ON s.origin = o.origin AND s.rank = p.rank
 GROUP BY p.step, p.rank, p.seq, p.name
 ORDER BY p.step, p.rank

@@ -30,9 +30,11 @@ finite_outside AS (
     ON i.step = t.step AND i.rank = t.rank AND i.parent_seq = t.seq
   WHERE t.direction = 'output' AND is_floating(t.dtype) AND t.numel > 0
   GROUP BY t.step, t.rank, t.seq
-  HAVING bool_and(NOT t.has_nan AND NOT coalesce(t.has_posinf OR t.has_neginf, false))
+  HAVING bool_and(
+    coalesce(NOT t.has_nan, false) AND NOT coalesce(t.has_posinf OR t.has_neginf, false)
+  )
 )
-SELECT
+SELECT DISTINCT
   r.rank,
   r.producer_step,
   r.producer_seq,
@@ -44,7 +46,7 @@ FROM bad_reads AS r
 JOIN bad_calls AS b USING (step, rank, seq)
 WHERE r.source = 'made' AND (b.makes_bad OR b.absorbs OR b.kind = 'comm')
 UNION ALL
-SELECT
+SELECT DISTINCT
   i.rank,
   i.step,
   i.seq,

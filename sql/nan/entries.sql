@@ -1,12 +1,12 @@
--- nan/entries: one row per call at which a NaN or an infinity came into a rank's record; see
--- entry_tensors.
+-- nan/entries: one row per call at which a NaN or an infinity came into a rank's record; the
+-- entries are those of nan/entry_tensors.
 --
 -- `alive`: it goes on to a loose end on this rank. Of several imports of one size, the first that
 -- lives and the first that dies stand for all. `after_forward`: a backward call whose forward
 -- already held a living bad value.
 --
 -- scope:   rank
--- uses:    lib/words_for
+-- uses:    lib/words_for, lib/forward_name
 -- reads:   call_facts      one row per call, from schema/call_facts
 --          bad_calls       one row per call that reads or makes NaN or an infinity, from
 --                          nan/bad_calls
@@ -32,37 +32,49 @@ WITH by_call AS (
   FROM entry_tensors
   GROUP BY step, rank, seq, entry
 ),
-living_forward AS (
-  SELECT step, rank, regexp_replace(c.name, 'forward$', 'backward') AS name
-  FROM bad_calls AS b
-  JOIN alive AS a USING (step, rank, seq)
+kept AS (
+  SELECT e.*, a.seq IS NOT NULL AS alive
+  FROM by_call AS e
+  LEFT JOIN alive AS a USING (step, rank, seq)
+  QUALIFY e.entry <> 'import'
+    OR row_number() OVER (
+      PARTITION BY e.step, e.rank, e.entry, e.numel, e.weight, a.seq IS NOT NULL ORDER BY e.seq
+    ) = 1
+),
+named AS (
+  SELECT k.*, c.name, c.api, c.phase, c.module
+  FROM kept AS k
   JOIN call_facts AS c USING (step, rank, seq)
-  WHERE c.phase = 'forward'
+),
+backward AS (
+  SELECT step, rank, seq, forward_name(name) AS name FROM named WHERE phase = 'backward'
+),
+after_forward AS (
+  SELECT DISTINCT n.step, n.rank, n.seq
+  FROM backward AS n
+  JOIN call_facts AS f
+    ON f.step = n.step AND f.rank = n.rank AND f.name = n.name AND f.seq < n.seq
+  JOIN bad_calls AS b ON b.step = f.step AND b.rank = f.rank AND b.seq = f.seq
+  JOIN alive AS a ON a.step = f.step AND a.rank = f.rank AND a.seq = f.seq
 )
 SELECT
-  e.step,
-  e.rank,
-  e.seq,
-  e.entry,
-  e.slots,
-  e.found,
-  e.numel,
-  e.dtype,
-  e.weight,
+  n.step,
+  n.rank,
+  n.seq,
+  n.entry,
+  n.slots,
+  n.found,
+  n.numel,
+  n.dtype,
+  n.weight,
   p.manner IS NOT DISTINCT FROM 'given' AS given,
-  a.seq IS NOT NULL AS alive,
-  f.name IS NOT NULL AS after_forward,
-  c.name,
-  c.api,
-  c.phase,
-  c.module
-FROM by_call AS e
-JOIN call_facts AS c USING (step, rank, seq)
-LEFT JOIN alive AS a USING (step, rank, seq)
+  n.alive,
+  f.seq IS NOT NULL AS after_forward,
+  n.name,
+  n.api,
+  n.phase,
+  n.module
+FROM named AS n
 LEFT JOIN on_purpose AS p USING (step, rank, seq)
-LEFT JOIN living_forward AS f ON f.step = e.step AND f.rank = e.rank AND f.name = c.name
-QUALIFY e.entry <> 'import'
-  OR row_number() OVER (
-    PARTITION BY e.step, e.rank, e.entry, e.numel, e.weight, a.seq IS NOT NULL ORDER BY e.seq
-  ) = 1
-ORDER BY e.step, e.rank, e.seq, e.entry
+LEFT JOIN after_forward AS f USING (step, rank, seq)
+ORDER BY n.step, n.rank, n.seq, n.entry

@@ -10,7 +10,8 @@
 --   carried        it was made in an earlier step on record
 --
 -- `weight`: the tensor is a weight. Its slot says so, or a module's parameter of that size is bad
--- too, or it requires a gradient and is not shaped like the result, as a value in passing would be.
+-- too, or it requires a gradient and is not shaped like the result, with as many dimensions and the
+-- same first size, as a value in passing would be; an optimizer's result has its weight's shape.
 --
 -- scope:   rank
 -- reads:   call_facts     one row per call, from schema/call_facts
@@ -52,16 +53,17 @@ read AS (
       WHEN 'made' THEN 'carried'
       ELSE 'import'
     END AS entry
-  FROM bad_reads AS r
+  FROM (SELECT * FROM bad_reads WHERE source <> 'made' OR producer_step < step) AS r
   JOIN bad_tensors AS t USING (step, rank, seq, slot)
-  WHERE t.is_read AND (r.source <> 'made' OR r.producer_step < r.step)
+  WHERE t.is_read
 ),
-in_passing AS (
+like_results AS (
   SELECT DISTINCT r.step, r.rank, r.seq, r.slot
   FROM (SELECT * FROM read WHERE requires_grad) AS r
   JOIN tensor_facts AS i USING (step, rank, seq, slot)
   JOIN tensor_facts AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
-  WHERE o.direction = 'output' AND len(o.shape) = len(i.shape) AND o.shape[1] = i.shape[1]
+  WHERE o.direction = 'output' AND len(o.shape) = len(i.shape)
+    AND o.shape[1] IS NOT DISTINCT FROM i.shape[1]
 )
 SELECT step, rank, seq, entry, slot, nan, posinf, neginf, numel, dtype, false AS weight
 FROM made
@@ -79,8 +81,8 @@ SELECT
   r.dtype,
   r.is_weight
     OR p.rank IS NOT NULL
-    OR (r.requires_grad AND (coalesce(c.phase, '') = 'optimizer' OR m.seq IS NULL))
+    OR coalesce(r.requires_grad AND (coalesce(c.phase, '') = 'optimizer' OR m.seq IS NULL), false)
 FROM read AS r
 JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN bad_parameters AS p USING (step, rank, numel)
-LEFT JOIN in_passing AS m USING (step, rank, seq, slot)
+LEFT JOIN like_results AS m USING (step, rank, seq, slot)

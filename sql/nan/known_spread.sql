@@ -16,4 +16,3 @@
 --          path STRUCT(rank BIGINT, "call" VARCHAR)[]
 SELECT origin, step, rank, ready, hops, path
 FROM spread_from('known_starts')
-ORDER BY origin, step, rank

@@ -11,4 +11,3 @@ WHERE len(members) = 0
 UNION ALL
 SELECT o.origin, o.step, m.member.rank, m.member.seq, m.member.call, true
 FROM origins AS o, unnest(o.members) AS m(member)
-ORDER BY origin, step, rank

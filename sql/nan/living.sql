@@ -45,4 +45,3 @@ living AS (
 SELECT l.step, l.rank, l.seq, coalesce(e.entry, 'received') AS entry
 FROM living AS l
 LEFT JOIN entries AS e USING (step, rank, seq)
-ORDER BY l.step, l.rank, l.seq, entry

@@ -60,4 +60,3 @@ WHERE e.entry NOT IN ('received', 'carried')
   END
 QUALIFY e.entry <> 'import'
   OR row_number() OVER (PARTITION BY e.step, e.rank, e.entry, e.weight ORDER BY e.seq) = 1
-ORDER BY e.step, e.rank, e.seq, e.entry

@@ -2,13 +2,12 @@
 -- infinity stays alive. Everything that leads here is alive; everything else died out.
 --
 -- Not loose, though nobody reads it:
---   * an infinity or NaN that the caller passed as an argument, and a mask made of one: it is
---     partly finite
+--   * what an infinite or NaN argument gave, and a mask made of it: it is partly finite
 --   * an infinity cut off by a clamp that is not on record: the next tensor of that size that
 --     nobody made is finite and ends on the same finite side
---   * a value in passing: what the call read was bad already and came from nowhere on record (or
---     stood at the dtype's limit), its result feeds no gradient, and the record goes on after it:
---     reserved memory that is looked at, a test of extreme values
+--   * a value in passing: a forward computation read what was bad already and came from nowhere on
+--     record (or stood at the dtype's limit), its result feeds no gradient, and the record goes on
+--     after it: reserved memory that is looked at, a test of extreme values
 --
 -- scope:   rank
 -- uses:    lib/nonfinite_argument
@@ -31,21 +30,32 @@ WITH unread AS MATERIALIZED (
   WHERE NOT t.is_read AND NOT t.allocated
 ),
 ends AS MATERIALIZED (
-  SELECT step, rank, seq, bool_or(requires_grad) AS feeds_gradient
+  SELECT step, rank, seq, bool_and(coalesce(NOT requires_grad, false)) AS feeds_nothing
   FROM unread
   GROUP BY step, rank, seq
 ),
-clamped AS (
-  SELECT DISTINCT u.step, u.rank, u.seq, u.slot
+unmade AS (  -- tensors of the size of a one-sided infinity, read later, that no call made
+  SELECT
+    u.step,
+    u.rank,
+    u.seq,
+    u.slot,
+    t.seq AS read_seq,
+    NOT t.has_nan AND NOT t.has_posinf AND NOT t.has_neginf
+      AND CASE WHEN u.posinf THEN t.min = u.low ELSE t.max = u.high END AS same_side
   FROM (SELECT * FROM unread WHERE posinf <> neginf AND NOT nan) AS u
   JOIN tensor_facts AS t
     ON t.step = u.step AND t.rank = u.rank AND t.numel = u.numel AND t.seq > u.seq
-    AND CASE WHEN u.posinf THEN t.min = u.low ELSE t.max = u.high END
-  LEFT JOIN tensor_facts AS m  -- who made the finite tensor
+  LEFT JOIN tensor_facts AS m
     ON m.step = t.step AND m.rank = t.rank AND m.numel = t.numel AND m.max = t.max
     AND m.min = t.min AND m.seq < t.seq AND m.direction = 'output'
-  WHERE t.direction = 'input' AND NOT t.has_nan AND NOT t.has_posinf AND NOT t.has_neginf
-    AND m.seq IS NULL
+  WHERE t.direction = 'input' AND t.role = 'value' AND m.seq IS NULL
+),
+clamped AS (
+  SELECT step, rank, seq, slot
+  FROM unmade
+  GROUP BY step, rank, seq, slot
+  HAVING arg_min(same_side, (read_seq, NOT same_side))
 ),
 last_calls AS (
   SELECT step, rank, max(seq) AS seq FROM call_facts GROUP BY step, rank
@@ -60,9 +70,11 @@ in_passing AS (
     ON on_it.rank = e.rank AND on_it.producer_step = e.step AND on_it.producer_seq = e.seq
   ANTI JOIN (SELECT * FROM bad_reads WHERE source <> 'unmade') AS r
     ON r.step = e.step AND r.rank = e.rank AND r.seq = e.seq
-  LEFT JOIN (SELECT DISTINCT step, rank, seq FROM tensor_facts WHERE direction = 'input' AND saturated)
-    AS s ON s.step = e.step AND s.rank = e.rank AND s.seq = e.seq
-  WHERE e.seq < l.seq AND c.phase = 'forward' AND b.kind = 'compute' AND NOT e.feeds_gradient
+  LEFT JOIN (
+    SELECT DISTINCT step, rank, seq FROM tensor_facts WHERE direction = 'input' AND saturated
+  ) AS s
+    ON s.step = e.step AND s.rank = e.rank AND s.seq = e.seq
+  WHERE e.seq < l.seq AND c.phase = 'forward' AND b.kind = 'compute' AND e.feeds_nothing
     AND (b.reads_bad OR s.seq IS NOT NULL)
 )
 SELECT DISTINCT u.step, u.rank, u.seq

@@ -16,9 +16,9 @@
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, manner VARCHAR
 WITH RECURSIVE given AS (
   SELECT b.step, b.rank, b.seq
-  FROM bad_calls AS b
+  FROM (SELECT * FROM bad_calls WHERE makes_bad AND NOT reads_bad AND NOT made_nan) AS b
   JOIN call_facts AS c USING (step, rank, seq)
-  WHERE b.makes_bad AND NOT b.reads_bad AND NOT b.made_nan AND nonfinite_argument(c.args)
+  WHERE nonfinite_argument(c.args)
 ),
 reached AS (
   SELECT step, rank, seq FROM given
@@ -33,17 +33,33 @@ reached AS (
     AND (b.read_posinf OR NOT b.made_posinf)
     AND (b.read_neginf OR NOT b.made_neginf)
 ),
-foreign_reads AS (  -- calls that also read a bad value from elsewhere
-  SELECT DISTINCT r.step, r.rank, r.seq
-  FROM bad_reads AS r
-  LEFT JOIN reached AS f
-    ON f.rank = r.rank AND f.step = r.producer_step AND f.seq = r.producer_seq
-  WHERE f.seq IS NULL OR r.source <> 'made'
-),
-pure AS (
+mixed AS (  -- calls among them that also read a bad value from elsewhere, and what they led to
   SELECT f.step, f.rank, f.seq
   FROM reached AS f
-  ANTI JOIN foreign_reads AS r USING (step, rank, seq)
+  JOIN bad_reads AS r USING (step, rank, seq)
+  LEFT JOIN reached AS p
+    ON r.source = 'made' AND p.rank = r.rank AND p.step = r.producer_step
+    AND p.seq = r.producer_seq
+  WHERE p.seq IS NULL
+  UNION
+  SELECT f.step, f.rank, f.seq
+  FROM mixed AS m
+  JOIN edges AS e ON e.rank = m.rank AND e.producer_step = m.step AND e.producer_seq = m.seq
+  JOIN reached AS f ON f.rank = e.rank AND f.step = e.step AND f.seq = e.seq
+),
+pure AS (
+  SELECT step, rank, seq FROM reached
+  EXCEPT
+  SELECT step, rank, seq FROM mixed
+),
+readers AS (  -- calls that read such an infinity and nothing bad besides
+  SELECT r.step, r.rank, r.seq
+  FROM bad_reads AS r
+  LEFT JOIN pure AS p
+    ON r.source = 'made' AND p.rank = r.rank AND p.step = r.producer_step
+    AND p.seq = r.producer_seq
+  GROUP BY r.step, r.rank, r.seq
+  HAVING bool_and(p.seq IS NOT NULL)
 )
 SELECT
   p.step,
@@ -53,11 +69,9 @@ SELECT
 FROM pure AS p
 LEFT JOIN given AS g USING (step, rank, seq)
 UNION ALL
-SELECT DISTINCT b.step, b.rank, b.seq, 'turned'
-FROM bad_calls AS b
-JOIN edges AS e USING (step, rank, seq)
-JOIN pure AS p ON p.rank = e.rank AND p.step = e.producer_step AND p.seq = e.producer_seq
-ANTI JOIN foreign_reads AS r ON r.step = b.step AND r.rank = b.rank AND r.seq = b.seq
+SELECT b.step, b.rank, b.seq, 'turned'
+FROM readers AS r
+JOIN bad_calls AS b USING (step, rank, seq)
 WHERE b.makes_bad AND b.kind <> 'comm'
   AND (
     b.made_nan

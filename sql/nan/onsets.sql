@@ -11,4 +11,3 @@ SELECT step, rank, seq, entry
 FROM living
 -- a communication call may bring in what it read and what it received: the read comes first
 QUALIFY row_number() OVER (PARTITION BY step, rank ORDER BY seq, entry = 'received', entry) = 1
-ORDER BY step, rank

@@ -19,7 +19,7 @@ WITH first_bad AS (
   ANTI JOIN recovered_steps USING (step)
 )
 SELECT
-  row_number() OVER (ORDER BY step, rank, seq, entry) - 1 AS origin,
+  row_number() OVER (ORDER BY step, rank, seq, entry, instance) - 1 AS origin,
   *
 FROM candidates
 ANTI JOIN recovered_steps USING (step)

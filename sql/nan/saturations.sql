@@ -1,9 +1,9 @@
--- nan/saturations: one row per step and rank where a result first stood at its dtype's largest
--- finite value, though nothing that was read did: an overflow on hardware that saturates
--- (INF_NAN_MODE_ENABLE=0).
+-- nan/saturations: one row per step and rank where a computation's result first stood at its
+-- dtype's largest finite value, though nothing that it read did: an overflow on hardware that
+-- saturates (INF_NAN_MODE_ENABLE=0).
 --
 -- Not counted: limits that the caller passed as an argument (masks of torch.finfo(dtype).min), and
--- the 8-bit formats, whose scaling fills the range on purpose.
+-- the formats of 8 bits and fewer, whose scaling fills the range on purpose.
 --
 -- scope:   rank
 -- uses:    lib/limit_argument, lib/dtype_limit
@@ -12,25 +12,28 @@
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, slots VARCHAR[], dtype VARCHAR, name VARCHAR,
 --          api VARCHAR, phase VARCHAR, module VARCHAR
-WITH saturated AS (
+WITH saturated AS MATERIALIZED (
   SELECT step, rank, seq, list(slot ORDER BY slot) AS slots, min(dtype) AS dtype
   FROM tensor_facts
   WHERE saturated AND direction = 'output' AND role = 'value' AND NOT $nan_only
+    AND dtype NOT LIKE 'float8%' AND dtype NOT LIKE 'float4%'
   GROUP BY step, rank, seq
+),
+from_inside AS (
+  SELECT s.step, s.rank, s.seq
+  FROM saturated AS s
+  JOIN tensor_facts AS t USING (step, rank, seq)
+  WHERE t.direction = 'input'
+  GROUP BY s.step, s.rank, s.seq
+  HAVING NOT bool_or(
+    coalesce(t.saturated, false)
+    OR coalesce(t.has_nan OR t.has_posinf OR t.has_neginf, false)
+  )
 )
 SELECT s.step, s.rank, s.seq, s.slots, s.dtype, c.name, c.api, c.phase, c.module
 FROM saturated AS s
+JOIN from_inside AS f USING (step, rank, seq)
 JOIN call_facts AS c USING (step, rank, seq)
-WHERE c.kind = 'compute'
-  AND NOT limit_argument(c.args, dtype_limit(s.dtype))
-  AND EXISTS (
-    SELECT 1 FROM tensor_facts AS t
-    WHERE t.step = s.step AND t.rank = s.rank AND t.seq = s.seq AND t.direction = 'input'
-  )
-  AND NOT EXISTS (
-    SELECT 1 FROM tensor_facts AS t
-    WHERE t.step = s.step AND t.rank = s.rank AND t.seq = s.seq AND t.direction = 'input'
-      AND (t.saturated OR t.has_nan OR t.has_posinf OR t.has_neginf)
-  )
+WHERE c.kind = 'compute' AND NOT limit_argument(c.args, dtype_limit(s.dtype))
 QUALIFY row_number() OVER (PARTITION BY s.step, s.rank ORDER BY s.seq) = 1
 ORDER BY s.step, s.rank

@@ -16,29 +16,36 @@ WITH steps AS (
   SELECT rank, step, lag(step) OVER (PARTITION BY rank ORDER BY step) AS earlier
   FROM shard_files
 ),
-changed AS (
-  SELECT DISTINCT e.step, e.rank, e.seq, t.numel, t.max, t.min
-  FROM entry_tensors AS e
+births AS (
+  SELECT DISTINCT e.step, e.rank, e.seq
+  FROM (SELECT * FROM entry_tensors WHERE entry = 'birth') AS e
   JOIN call_facts AS c USING (step, rank, seq)
+  WHERE regexp_matches(c.api, '^(__i\w+__|[^_].*[^_]_)$')
+),
+changed AS (
+  SELECT b.step, b.rank, b.seq, t.numel, t.max, t.min
+  FROM births AS b
   JOIN tensor_facts AS t USING (step, rank, seq)
-  WHERE e.entry = 'birth' AND c.api LIKE '%\_' ESCAPE '\' AND c.api NOT LIKE '\_\_%' ESCAPE '\'
-    AND t.slot = 'input.0' AND t.requires_grad
+  WHERE t.slot = 'input.0' AND t.requires_grad
+),
+bad_weights AS (
+  SELECT e.step, e.rank, e.seq, e.entry, e.slot, s.earlier
+  FROM (SELECT * FROM entry_tensors WHERE entry = 'import' AND weight) AS e
+  JOIN steps AS s ON s.rank = e.rank AND s.step = e.step AND s.earlier IS NOT NULL
 )
 SELECT c.step, c.rank, c.seq, 'birth' AS entry, 'in_place' AS manner
 FROM changed AS c
-WHERE NOT EXISTS (
-    SELECT 1 FROM tensor_facts AS m
-    WHERE m.step = c.step AND m.rank = c.rank AND m.numel = c.numel AND m.seq < c.seq
-      AND m.direction = 'output' AND m.max = c.max AND m.min = c.min
-  )
+LEFT JOIN tensor_facts AS m
+  ON m.step = c.step AND m.rank = c.rank AND m.numel = c.numel AND m.seq < c.seq
+  AND m.direction = 'output' AND m.max = c.max AND m.min = c.min
+WHERE m.seq IS NULL
 UNION
-SELECT e.step, e.rank, e.seq, e.entry, 'between'
-FROM entry_tensors AS e
-JOIN steps AS s ON s.rank = e.rank AND s.step = e.step
-JOIN call_facts AS here ON here.step = e.step AND here.rank = e.rank AND here.seq = e.seq
-JOIN call_facts AS before ON before.rank = e.rank AND before.step = s.earlier AND before.name = here.name
+SELECT w.step, w.rank, w.seq, w.entry, 'between'
+FROM bad_weights AS w
+JOIN call_facts AS here ON here.step = w.step AND here.rank = w.rank AND here.seq = w.seq
+JOIN call_facts AS before
+  ON before.rank = w.rank AND before.step = w.earlier AND before.name = here.name
 JOIN tensor_facts AS t
-  ON t.rank = before.rank AND t.step = before.step AND t.seq = before.seq AND t.slot = e.slot
-WHERE e.entry = 'import' AND e.weight
-  AND t.has_nan = false AND NOT coalesce(t.has_posinf OR t.has_neginf, false)
+  ON t.rank = before.rank AND t.step = before.step AND t.seq = before.seq AND t.slot = w.slot
+WHERE t.has_nan = false AND NOT coalesce(t.has_posinf OR t.has_neginf, false)
 ORDER BY step, rank, seq, entry

@@ -164,8 +164,7 @@ def test_half_floats_survive(tmp_path: Path) -> None:
     with Store(LIMITS, {}) as store:
         store.be_nan_safe()
         from_file = store.con.read_parquet(str(tmp_path / "half.parquet")).fetchall()
-        store.put("half", half)
-        from_arrow = store.con.table("half").fetchall()
+        from_arrow = store.arrow(half).fetchall()
     assert repr(from_file) == repr(from_arrow) == "[(1.5,), (inf,), (nan,)]"
 
 

@@ -7,19 +7,12 @@ from typing import Any
 
 import pytest
 
+from pipeline.loading import SHARD_FILES
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
 from pipeline.store import Store
 
 GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
-SHARD_FILES = {
-    "step": "BIGINT",
-    "rank": "BIGINT",
-    "path": "VARCHAR",
-    "complete": "BOOLEAN",
-    "damage": "VARCHAR",
-    "unfinished": "VARCHAR",
-}
 
 WORDS = {"-": None, "''": ""}
 
@@ -68,7 +61,7 @@ class Question:
             if table not in self._filled:
                 self._create(table, self._columns(table))
         names = columns.split() or list(self.file.returns)
-        answer = self._store.answer(self.file.name).to_pylist()
+        answer = self._store.rows(self.file.name)
         rows = [tuple(row[name] for name in names) for row in answer]
         if "\nORDER BY" in self.file.text:
             return rows
@@ -81,9 +74,7 @@ class Question:
         return load(self.file.reads[table] or GIVEN[table]).returns
 
     def _create(self, table: str, kinds: dict[str, str]) -> None:
-        columns = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items())
-        self._store.con.execute(f"CREATE TABLE {table} ({columns})")
-        self._store.know(table)
+        self._store.fill(table, kinds, [])
         self._filled.add(table)
 
     def close(self) -> None:

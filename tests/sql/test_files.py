@@ -8,12 +8,16 @@ from pathlib import Path
 import duckdb
 import pytest
 
+import pipeline.loading
 from analyzers import nan_origin, shard_health
+from collectors.parts import write_parquet
+from collectors.schema import CALLS
 from pipeline import sqlfile
 from pipeline.errors import SqlFileError
+from pipeline.loading import SHARD_FILES
 from pipeline.settings import Limits
 from pipeline.sql_index import INDEX, index_text
-from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, load
+from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, check, load
 from pipeline.store import Store
 
 FILES = [load(name) for name in all_names()]
@@ -23,8 +27,13 @@ GIVEN = {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
 """Tables from outside, with the columns of these questions."""
 
 
-ASKED = {"health/shards", *nan_origin.RANK_QUESTIONS}
-"""What workers send back."""
+def asked_for() -> set[str]:
+    """Return the questions whose rows leave the database: to the run's, or to an analyzer."""
+    asked = {"health/shards", *nan_origin.RANK_QUESTIONS}
+    for module in (nan_origin, shard_health):
+        source = Path(str(module.__file__)).read_text()
+        asked |= set(re.findall(r'rows\("(\w+/\w+)"\)', source))
+    return asked
 
 
 def ids(file: SqlFile) -> str:
@@ -32,34 +41,27 @@ def ids(file: SqlFile) -> str:
 
 
 @pytest.mark.parametrize("file", QUESTIONS, ids=ids)
-def test_returns_what_the_header_says_on_empty_tables(file: SqlFile) -> None:
-    with Store(Limits(1, 512), PARAMS) as store:
+def test_returns_what_the_header_says_on_empty_tables(file: SqlFile, tmp_path: Path) -> None:
+    write_parquet(CALLS.empty_table(), tmp_path / "empty.parquet")
+    params = PARAMS | {"files": [str(tmp_path / "empty.parquet")]}
+    with Store(Limits(1, 512), params) as store:
         for table, source in file.reads.items():
-            if table == "shard_files":
-                store.con.execute(
-                    "CREATE TABLE shard_files (step BIGINT, rank BIGINT, path VARCHAR, "
-                    "complete BOOLEAN, damage VARCHAR, unfinished VARCHAR)"
-                )
-            else:
-                name = source or GIVEN.get(table) or f"schema/{table}"
-                columns = ", ".join(f'"{c}" {t}' for c, t in load(name).returns.items())
-                store.con.execute(f"CREATE TABLE {table} ({columns})")
+            like = source or GIVEN.get(table) or f"schema/{table}"
+            columns = SHARD_FILES if table == "shard_files" else load(like).returns
+            store.fill(table, columns, [])
         for macro in file.uses:
             store.con.execute(load(macro).text)
-        answer = store.con.sql(file.text, params={name: PARAMS[name] for name in file.params})
+        answer = store.con.sql(file.text, params={n: params[n] for n in file.params})
         got = {c: str(t) for c, t in zip(answer.columns, answer.types, strict=True)}
         assert got == file.returns
         assert answer.fetchall() == [] or file.name == "health/expected_ranks"
 
 
 @pytest.mark.parametrize("file", QUESTIONS, ids=ids)
-def test_what_leaves_a_worker_is_in_order(file: SqlFile) -> None:
-    """What stays on a worker is only read by other questions: sorting it would cost for nothing."""
-    if file.name.startswith("schema/") or (file.scope == "rank" and file.name not in ASKED):
-        assert not re.search(r"\nORDER BY", file.text)
-        return
-    last = file.text[file.text.rindex("\nORDER BY") :].strip()
-    assert "\n" not in last, "the statement must end in its ORDER BY"
+def test_what_leaves_the_database_is_in_order(file: SqlFile) -> None:
+    """Sorting what only other questions read would cost for nothing."""
+    ordered = re.search(r"\nORDER BY .*\n$", file.text)
+    assert bool(ordered) == (file.name in asked_for())
 
 
 @pytest.mark.parametrize("file", FILES, ids=ids)
@@ -72,11 +74,9 @@ def test_layout(file: SqlFile) -> None:
 
 
 def test_every_file_is_needed() -> None:
-    asked = set(ASKED)
-    for module in (nan_origin, shard_health):
-        source = Path(str(module.__file__)).read_text()
-        asked |= set(re.findall(r'rows\("(\w+/\w+)"\)', source))
-    needed = asked | {"schema/calls", "schema/tensors"}
+    loading = Path(str(pipeline.loading.__file__)).read_text()
+    needed = {*asked_for(), "schema/calls", "schema/tensors"}
+    needed |= set(re.findall(r'"(schema/\w+)"', loading))
     while True:
         more = {s for n in needed for s in load(n).reads.values() if s}
         more |= {m for n in needed for m in load(n).uses}
@@ -106,6 +106,11 @@ def test_every_question_has_a_test() -> None:
         and not (Path(__file__).parent / f"{file.name.replace('/', '/test_')}.py").exists()
     ]
     assert not untested
+
+
+def test_headers_promise_what_the_statements_do() -> None:
+    for file in FILES:
+        check(file)
 
 
 def test_index_is_up_to_date() -> None:
@@ -162,7 +167,7 @@ class TestLoader:
     )
     def test_what_is_refused(self, write, text: str, message: str) -> None:
         with pytest.raises(SqlFileError, match=message) as error:
-            load(write(text))
+            check(load(write(text)))
         assert "sql/x/y.sql" in str(error.value)
 
     def test_unknown_name(self) -> None:

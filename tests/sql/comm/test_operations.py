@@ -11,13 +11,13 @@ SUM = "0 0 5 comm sum.4 all_reduce"
 
 def sides(ask, *tensors: str, call: str = SUM, **params: bool):
     """Return the question for call 5 with these tensors (from the slot on)."""
-    db = ask("comm/operations", **params).table("call_facts", CALLS, call)
+    db = ask("comm/operations", **params).table("calls", CALLS, call)
     return db.table("tensor_facts", TENSORS, *(f"0 0 5 {tensor}" for tensor in tensors))
 
 
 def test_every_column_of_an_operation(ask) -> None:
     db = ask("comm/operations").table(
-        "call_facts",
+        "calls",
         CALLS + " group_id group_ranks group_seq peer root tag reduce_op async",
         "2 1 5 comm sum.4 all_reduce g [0,1] 7 3 0 9 SUM true",
     )
@@ -27,20 +27,21 @@ def test_every_column_of_an_operation(ask) -> None:
         "2 1 5 input.0 input value float16 [2,3] 6 4 -5 false false false",
         "2 1 5 output.0 output value float16 [2,4] 8 4 -5 false true false",
     )
+    db.table("call_facts", "step rank seq phase", "2 1 4 backward")
     assert db.rows() == [
         (
-            *(2, 1, 5, "", "sum.4", "all_reduce", "g", [0, 1], 7, 3, 0, 9, "SUM", True),
-            *(False, True, True, False, True, 5.0, "float16", [2, 3], [2, 4], 1, None, 1),
+            *(2, 1, 5, 0, "sum.4", "all_reduce", "g", [0, 1], 7, 3, 0, 9, "SUM", True),
+            *(False, True, True, False, True, 5.0, "float16", [2, 3], [2, 4], 1, None, 1, True),
         )
     ]
 
 
 def test_what_is_not_recorded_stays_unknown(ask) -> None:
-    db = ask("comm/operations").table("call_facts", CALLS, "0 0 5 comm barrier.0 barrier")
+    db = ask("comm/operations").table("calls", CALLS, "0 0 5 comm barrier.0 barrier")
     assert db.rows() == [
         (
-            *(0, 0, 5, "", "barrier.0", "barrier", None, None, None, None, None, None, None, None),
-            *(False, False, False, False, False, None, None, None, None, 0, None, None),
+            *(0, 0, 5, 0, "barrier.0", "barrier", None, None, None, None, None, None, None, None),
+            *(False, False, False, False, False, None, None, None, None, 0, None, None, False),
         )
     ]
 
@@ -179,13 +180,10 @@ def test_results_are_in_the_order_of_their_numbers(ask) -> None:
         ("4", "16", 4),
         ("16", "4", 4),
         ("4", "4", 1),
+        ("10", "4", 2),
+        ("11", "4", 2),
         ("0", "4", None),
-        pytest.param(
-            "-",
-            "4",
-            None,
-            marks=pytest.mark.xfail(strict=True, reason="a size that is not recorded is left out"),
-        ),
+        ("-", "4", None),
     ],
 )
 def test_size_of_the_larger_side_over_the_smaller(ask, read: str, filled: str, ratio) -> None:
@@ -195,6 +193,24 @@ def test_size_of_the_larger_side_over_the_smaller(ask, read: str, filled: str, r
         f"output.0 output value float32 [4] {filled} 1 0 - - -",
     )
     assert db.rows("ratio") == [(ratio,)]
+
+
+@pytest.mark.parametrize(
+    ("other", "in_backward"),
+    [
+        ("0 0 4 backward", True),
+        ("0 0 6 backward", False),
+        ("0 0 5 backward", False),
+        ("0 0 4 forward", False),
+        ("0 0 4 -", False),
+        ("0 1 4 backward", False),
+        ("1 0 4 backward", False),
+    ],
+    ids=["before", "after", "itself", "forward", "not recorded", "another rank", "another step"],
+)
+def test_in_backward_after_a_backward_call_of_the_step(ask, other: str, in_backward: bool) -> None:
+    db = sides(ask).table("call_facts", "step rank seq phase", other, "0 0 9 backward")
+    assert db.rows("in_backward") == [(in_backward,)]
 
 
 class TestBatch:
@@ -208,15 +224,22 @@ class TestBatch:
 
     def batch(self, ask, *tensors: str):
         db = ask("comm/operations")
-        db.table("call_facts", CALLS + " args", f"0 0 5 comm batch.0 batch_isend_irecv {self.ARGS}")
+        db.table("calls", CALLS + " args", f"0 0 5 comm batch.0 batch_isend_irecv {self.ARGS}")
         return db.table("tensor_facts", TENSORS, *tensors)
 
     def test_each_operation_has_a_row_of_its_own(self, ask) -> None:
         columns = "item name api group_id group_ranks group_seq peer root tag async sends"
         assert self.batch(ask).rows(columns) == [
-            ("0", "batch.0", "isend", "g", [0, 1], None, 1, None, 3, True, True),
-            ("1", "batch.0", "irecv", None, None, None, 2, None, None, True, False),
+            (0, "batch.0", "isend", "g", [0, 1], None, 1, None, 3, True, True),
+            (1, "batch.0", "irecv", None, None, None, 2, None, None, True, False),
         ]
+
+    def test_operations_are_in_the_order_of_their_numbers(self, ask) -> None:
+        operations = (f'"input.0.{n}":{{"class_type":"P2POp","op":"isend"}}' for n in (10, 9, 2))
+        args = f"{{{','.join(operations)}}}"
+        db = ask("comm/operations")
+        db.table("calls", CALLS + " args", f"0 0 5 comm batch.0 batch_isend_irecv {args}")
+        assert db.rows("item") == [(2,), (9,), (10,)]
 
     def test_each_operation_has_its_own_tensors(self, ask) -> None:
         db = self.batch(
@@ -228,8 +251,8 @@ class TestBatch:
         )
         columns = "item reads fills read_bad made_bad read_max dtype shape fill_shape parts"
         assert db.rows(columns) == [
-            ("0", True, False, True, False, 7.0, "float16", [2], None, 1),
-            ("1", False, True, False, False, None, "float32", None, [3], 1),
+            (0, True, False, True, False, 7.0, "float16", [2], None, 1),
+            (1, False, True, False, False, None, "float32", None, [3], 1),
         ]
 
 

@@ -84,7 +84,9 @@ def test_looks_only_when_no_result_tells_that_it_is_gone(ask, results: list[str]
 
 
 def test_absorbs_nothing_when_a_result_is_bad_or_nothing_bad_was_read(ask) -> None:
-    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 compute")
+    db = ask("nan/bad_calls").table(
+        "call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 compute"
+    )
     db.table(
         "bad_tensors",
         BAD,

@@ -4,6 +4,7 @@ import pytest
 
 BAD = "step rank seq slot is_read allocated likeness"
 KNOWN = BAD + " value_id producer_seq producer_slot"
+WRITTEN = "step rank seq slot has_nan"
 
 
 def test_by_statistics_the_latest_earlier_result_that_is_alike(ask) -> None:
@@ -95,7 +96,34 @@ def test_by_lineage_a_producer_in_an_earlier_step(ask) -> None:
 def test_by_lineage_what_the_producer_wrote(ask, producer: str, source: str) -> None:
     db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 2", "0 0 5", "0 1 2")
     db.table("bad_tensors", KNOWN, producer, "0 0 5 input.9 true false 70 8 2 output.0")
+    db.table("tensor_facts", WRITTEN, f"0 0 2 output.0 {str(source != 'lost').lower()}")
     assert (5, "input.9", source, 2) in db.rows("seq slot source producer_seq")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "0 0 2 output.0 -",
+        "0 0 2 output.0 true",
+        "0 0 2 output.1 false",
+        "0 1 2 output.0 false",
+        "1 0 2 output.0 false",
+        "0 0 3 output.0 false",
+    ],
+    ids=[
+        "nothing known",
+        "no value",
+        "another result",
+        "another rank",
+        "another step",
+        "another call",
+    ],
+)
+def test_by_lineage_unmade_when_it_is_not_known_what_the_producer_wrote(ask, written: str) -> None:
+    db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 2", "0 0 5")
+    db.table("bad_tensors", KNOWN, "0 0 5 input.0 true false 70 8 2 output.0")
+    db.table("tensor_facts", WRITTEN, written)
+    assert db.rows() == [(0, 0, 5, "input.0", "unmade", 0, 2, None)]
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,6 @@ def test_modules_where_nothing_else_is_on_record(ask) -> None:
     assert db.rows("rank seq") == [(0, 3), (1, 4)]
 
 
-@pytest.mark.xfail(strict=True, reason="a saved variable is no API record, yet hides the modules")
 def test_modules_beside_a_saved_variable(ask) -> None:
     db = ask("nan/bad_tensors")
     db.table("call_facts", CALLS, "0 0 3 module Mlp", "0 0 4 saved x")
@@ -201,7 +200,6 @@ def test_weights_are_known_by_slot(ask, call: str, slot: str, weight: bool) -> N
     assert db.rows("is_weight") == [(weight,)]
 
 
-@pytest.mark.xfail(strict=True, reason="not recorded (MindSpore) is taken for: needs no gradient")
 def test_requires_grad_that_is_not_recorded_stays_unknown(ask) -> None:
     db = ask("nan/bad_tensors")
     db.table("call_facts", CALLS, "0 0 3 compute log")

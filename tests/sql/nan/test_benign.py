@@ -65,5 +65,12 @@ def test_all_in_order(ask) -> None:
     assert db.rows("step rank seq") == [(0, 0, 3), (0, 1, 9), (1, 0, 2)]
 
 
+def test_two_entries_of_one_call_in_order(ask) -> None:
+    rows = ("0 0 3 import a [inf] true", "0 0 3 birth a [nan] false")
+    for entries in (rows, rows[::-1]):
+        db = ask("nan/benign").table("entries", ENTRIES, *entries)
+        assert db.rows("found reason") == [(["inf"], GIVEN), (["nan"], DIED)]
+
+
 def test_nothing_bad_gives_nothing(ask) -> None:
     assert ask("nan/benign").rows() == []

@@ -56,6 +56,26 @@ def test_an_instance_that_cannot_overflow_is_a_gap(ask, overflows: str, kind: st
     assert db.rows("rank kind") == [(0, kind)]
 
 
+@pytest.mark.parametrize(
+    ("in_backward", "phase"),
+    [
+        ("true true", "backward"),
+        ("true false", "backward"),
+        ("false false", "forward"),
+        ("- -", "forward"),
+    ],
+)
+def test_an_instance_after_a_backward_call_of_any_rank_is_of_backward(
+    ask, in_backward: str, phase: str
+) -> None:
+    db = ask("nan/candidates").table(
+        "communication_origins",
+        "step instance rank seq in_backward",
+        *(f"0 i {rank} 5 {word}" for rank, word in enumerate(in_backward.split())),
+    )
+    assert db.rows("rank phase") == [(0, phase)]
+
+
 def test_instances_are_places_of_their_own(ask) -> None:
     db = ask("nan/candidates").table(
         "communication_origins",
@@ -85,7 +105,7 @@ def test_no_saturated_result_in_a_step_with_a_bad_value(ask) -> None:
     assert db.rows("step rank seq") == [(1, 0, 4)]
 
 
-def test_all_places_in_order(ask) -> None:
+def test_places_of_all_kinds_side_by_side(ask) -> None:
     db = ask("nan/candidates")
     db.table("local_origins", "step rank seq entry", "1 1 3 import", "0 1 9 birth", "1 1 3 birth")
     db.table("communication_origins", "step instance rank seq", "0 i 0 20", "0 i 1 2")

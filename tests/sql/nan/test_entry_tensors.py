@@ -119,12 +119,7 @@ def with_shapes(ask, shape: str, result: str, *, marks: str = "false true", **ho
         ("[8]", "[4,8]", True),
         ("[4,8]", "[4,8]", False),
         ("[4,8]", "[4,16]", False),
-        pytest.param(
-            "[]",
-            "[]",
-            False,
-            marks=pytest.mark.xfail(strict=True, reason="a scalar is not seen to be like a scalar"),
-        ),
+        ("[]", "[]", False),
     ],
 )
 def test_what_requires_a_gradient_and_is_not_shaped_like_the_result(
@@ -135,6 +130,12 @@ def test_what_requires_a_gradient_and_is_not_shaped_like_the_result(
 
 def test_what_requires_no_gradient_is_no_weight_whatever_its_shape(ask) -> None:
     assert with_shapes(ask, "[16,8]", "[4,16]", marks="false false").rows("weight") == [(False,)]
+
+
+def test_what_is_not_known_to_require_a_gradient_is_no_weight_by_its_shape(ask) -> None:
+    assert with_shapes(ask, "[16,8]", "[4,16]", marks="false -").rows("weight") == [(False,)]
+    db = with_shapes(ask, "[16,8]", "[16,8]", marks="false -", phase="optimizer")
+    assert db.rows("weight") == [(False,)]
 
 
 def test_what_an_optimizer_updates_is_shaped_like_the_result(ask) -> None:

@@ -2,11 +2,21 @@ from __future__ import annotations
 
 import pytest
 
-CALLS = "step rank seq name phase module stack"
+CALLS = "step rank seq name module stack"
 TENSORS = "step rank seq slot direction role dtype shape max min has_nan has_posinf has_neginf"
-PLACE = "step rank seq"
-FORWARD = "0 0 3 Torch.log.0.forward forward mlp a.py:7"
-BACKWARD = "0 0 9 Torch.log.0.backward backward - -"
+ENTRIES = "step rank seq entry name alive"
+SATURATIONS = "step rank seq name"
+FORWARD = "0 0 3 Torch.log.0.forward mlp a.py:7"
+BACKWARD = "0 0 9 Torch.log.0.backward - -"
+LOG = "0 0 3 birth Torch.log.0.forward true"
+BACKWARD_LOG = "0 0 9 birth Torch.log.0.backward true"
+
+
+def evidence(ask, *calls: str, entries: tuple[str, ...] = ()):
+    """Return the question for these calls and what came in by them."""
+    db = ask("nan/evidence").table("calls", CALLS, *calls)
+    db.table("call_facts", "step rank seq name", *(" ".join(c.split()[:4]) for c in calls))
+    return db.table("entries", ENTRIES, *entries)
 
 
 def tensor(slot: str, direction: str, **values) -> dict:
@@ -16,8 +26,7 @@ def tensor(slot: str, direction: str, **values) -> dict:
 
 
 def test_call_and_tensors_of_an_entry(ask) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
-    db.table(
+    db = evidence(ask, FORWARD, entries=(LOG,)).table(
         "tensor_facts",
         TENSORS,
         "0 0 3 output.0 output value float16 [2,3] 4 0.5 true true true",
@@ -34,8 +43,7 @@ def test_call_and_tensors_of_an_entry(ask) -> None:
 
 
 def test_values_alone_are_shown(ask) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD).table("entries", PLACE, "0 0 3")
-    db.table(
+    db = evidence(ask, FORWARD, entries=(LOG,)).table(
         "tensor_facts",
         TENSORS,
         "0 0 3 input.0 input buffer float32 [2] 1 -1 - - -",
@@ -48,39 +56,54 @@ def test_values_alone_are_shown(ask) -> None:
 
 
 def test_what_is_not_recorded_stays_unknown(ask) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, "0 0 3 a - - -").table("entries", PLACE, "0 0 3")
+    db = evidence(ask, "0 0 3 a - -", entries=("0 0 3 birth a true",))
     assert db.rows() == [(0, 0, 3, None, None, None)]
 
 
 def test_saturations_may_be_origins_too(ask) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD, BACKWARD)
-    db.table("entries", PLACE, "0 0 3").table("saturations", PLACE, "0 0 3", "0 0 9")
+    db = evidence(ask, FORWARD, BACKWARD, entries=(LOG,))
+    db.table("saturations", SATURATIONS, "0 0 3 Torch.log.0.forward", "0 0 9 Torch.log.0.backward")
     assert db.rows("seq") == [(3,), (9,)]
 
 
-def test_the_first_twenty_of_a_step_and_rank(ask) -> None:
-    places = [f"0 0 {seq}" for seq in range(25)] + ["0 1 30", "1 0 31"]
-    db = ask("nan/evidence").table("call_facts", CALLS, *(f"{place} a forward - -" for place in places))
-    db.table("entries", "step rank seq entry", *(f"{place} birth" for place in places))
-    assert db.rows("step rank seq") == [
-        *((0, 0, seq) for seq in range(20)),
-        (0, 1, 30),
-        (1, 0, 31),
-    ]
+class TestEight:
+    """Calls of rank 0 in step 0, one after the other."""
 
+    def calls(self, ask, *entries: str, places: tuple[str, ...] = ()):
+        calls = [f"0 0 {seq} a.{seq} - -" for seq in range(15)]
+        calls += [f"{place} a.0 - -" for place in places]
+        return evidence(ask, *calls, entries=entries)
 
-def test_two_entries_of_one_call_count_once(ask) -> None:
-    places = [f"0 0 {seq}" for seq in range(21)]
-    db = ask("nan/evidence").table("call_facts", CALLS, *(f"{place} a forward - -" for place in places))
-    entries = [f"{place} {entry}" for place in places for entry in ("import", "received")]
-    assert db.table("entries", "step rank seq entry", *entries).rows("seq") == [
-        (seq,) for seq in range(20)
-    ]
+    def test_the_first_of_a_step_and_rank_that_live(self, ask) -> None:
+        entries = [f"0 0 {seq} birth a.{seq} true" for seq in range(10)]
+        others = ("0 1 30", "1 0 31")
+        entries += [f"{place} birth a.0 true" for place in others]
+        db = self.calls(ask, *entries, places=others)
+        first = [(0, 0, seq) for seq in range(8)]
+        assert db.rows("step rank seq") == [*first, (0, 1, 30), (1, 0, 31)]
+
+    def test_what_lives_comes_before_what_died_out(self, ask) -> None:
+        alive = {2, 9, 12}
+        entries = (f"0 0 {seq} birth a.{seq} {str(seq in alive).lower()}" for seq in range(15))
+        db = self.calls(ask, *entries)
+        assert db.rows("seq") == [(seq,) for seq in (0, 1, 2, 3, 4, 5, 9, 12)]
+
+    def test_a_saturation_counts_as_what_lives(self, ask) -> None:
+        entries = (f"0 0 {seq} birth a.{seq} false" for seq in range(10))
+        db = self.calls(ask, *entries).table("saturations", SATURATIONS, "0 0 14 a.14")
+        assert db.rows("seq") == [*((seq,) for seq in range(7)), (14,)]
+
+    def test_two_entries_of_one_call_count_once(self, ask) -> None:
+        words = (("import", "false"), ("received", "true"))
+        entries = [
+            f"0 0 {seq} {entry} a.{seq} {alive}" for seq in range(9) for entry, alive in words
+        ]
+        db = self.calls(ask, *entries).table("saturations", SATURATIONS, "0 0 0 a.0")
+        assert db.rows("seq") == [(seq,) for seq in range(8)]
 
 
 def test_a_backward_call_has_the_stack_of_its_forward_and_what_that_read(ask) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, FORWARD, BACKWARD)
-    db.table("entries", PLACE, "0 0 9").table(
+    db = evidence(ask, FORWARD, BACKWARD, entries=(BACKWARD_LOG,)).table(
         "tensor_facts",
         TENSORS,
         "0 0 3 input.0 input value float32 [2] 1 -1 - - -",
@@ -99,37 +122,33 @@ def test_a_backward_call_has_the_stack_of_its_forward_and_what_that_read(ask) ->
 @pytest.mark.parametrize(
     "other",
     [
-        "0 0 3 Torch.log.1.forward forward mlp a.py:7",
-        "0 1 3 Torch.log.0.forward forward mlp a.py:7",
-        "1 0 3 Torch.log.0.forward forward mlp a.py:7",
+        "0 0 3 Torch.log.1.forward mlp a.py:7",
+        "0 1 3 Torch.log.0.forward mlp a.py:7",
+        "1 0 3 Torch.log.0.forward mlp a.py:7",
     ],
     ids=["another call", "another rank", "another step"],
 )
 def test_not_the_stack_of_another_call(ask, other: str) -> None:
-    db = ask("nan/evidence").table("call_facts", CALLS, other, BACKWARD).table("entries", PLACE, "0 0 9")
+    db = evidence(ask, other, BACKWARD, entries=(BACKWARD_LOG,))
     assert db.rows("seq module stack") == [(9, None, None)]
 
 
 def test_a_stack_of_its_own_comes_first(ask) -> None:
-    db = ask("nan/evidence").table("entries", PLACE, "0 0 9")
-    db.table("call_facts", CALLS, FORWARD, BACKWARD[:-3] + "attention b.py:9")
+    own = "0 0 9 Torch.log.0.backward attention b.py:9"
+    db = evidence(ask, FORWARD, own, entries=(BACKWARD_LOG,))
     assert db.rows("module stack") == [("attention", "b.py:9")]
 
 
-@pytest.mark.xfail(strict=True, reason="names of modules end in a number, not in the direction")
 def test_a_backward_module_has_the_stack_of_its_forward(ask) -> None:
-    db = (
-        ask("nan/evidence")
-        .table("entries", PLACE, "0 0 9")
-        .table(
-            "call_facts",
-            CALLS,
-            "0 0 3 Module.mlp.Mlp.forward.0 forward mlp a.py:7",
-            "0 0 9 Module.mlp.Mlp.backward.0 backward mlp -",
-        )
+    db = evidence(
+        ask,
+        "0 0 3 Module.mlp.Mlp.forward.0 mlp a.py:7",
+        "0 0 9 Module.mlp.Mlp.backward.0 mlp -",
+        entries=("0 0 9 birth Module.mlp.Mlp.backward.0 true",),
     )
     assert db.rows("stack") == [("a.py:7",)]
 
 
 def test_no_entry_gives_nothing(ask) -> None:
-    assert ask("nan/evidence").table("call_facts", CALLS, FORWARD).rows() == []
+    assert evidence(ask, FORWARD).rows() == []
+    assert ask("nan/evidence").rows() == []

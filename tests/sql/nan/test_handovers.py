@@ -4,7 +4,7 @@ import pytest
 
 MEMBERS = (
     "step instance rank recorded seq name api point_to_point sends async reduce_op reads fills "
-    "read_bad made_bad fill_shape place bad_parts"
+    "read_bad made_bad fill_shape place bad_parts root"
 )
 ENTRIES = "step rank seq entry alive numel"
 
@@ -19,6 +19,7 @@ def member(
     op: str = "SUM",
     shape: str = "[2,3]",
     parts: str = "-",
+    root: str = "-",
 ) -> str:
     """Return one member on record: its call 5; `read`, `made`: bad, finite, or `-` for none."""
     p2p = "true" if api in ("send", "recv", "isend", "irecv") else "false"
@@ -27,12 +28,12 @@ def member(
     bad = " ".join(str(side == "bad").lower() for side in (read, made))
     return (
         f"0 i {rank} true 5 {api}.0 {api} {p2p} {sends} {asynchronous} {op} {reads} {fills} {bad} "
-        f"{shape} {rank} {parts}"
+        f"{shape} {rank} {parts} {root}"
     )
 
 
 def missing(rank: int, *, p2p: bool = False) -> str:
-    return f"0 i {rank} false - - - {str(p2p).lower()} - - - - - - - - {rank} -"
+    return f"0 i {rank} false - - - {str(p2p).lower()} - - - - - - - - {rank} - -"
 
 
 ROLES = "rank gives may_give gets stale"
@@ -163,16 +164,30 @@ class TestWithoutRecord:
         db.table("members", MEMBERS, missing(0, p2p=True), member(1, "recv", made="bad"))
         assert db.rows(ROLES) == [(0, False, True, False, False), (1, False, False, True, False)]
 
-    @pytest.mark.xfail(strict=True, reason="nothing comes out of a reduce for another rank")
-    def test_gets_nothing_out_of_a_reduce_whose_root_is_on_record(self, ask) -> None:
+    @pytest.mark.parametrize("api", ["reduce", "gather"])
+    @pytest.mark.parametrize(
+        ("root", "made", "gets"),
+        [("0", "bad", [0]), ("2", "-", [2]), ("-", "-", [2, 3])],
+        ids=["on record", "without record", "not recorded"],
+    )
+    def test_gets_what_a_reduce_or_a_gather_gives_only_as_its_root(
+        self, ask, api: str, root: str, made: str, gets: list[int]
+    ) -> None:
         db = ask("nan/handovers").table(
             "members",
             MEMBERS,
-            member(0, "reduce", read="finite", made="bad"),
-            member(1, "reduce", read="bad"),
+            member(0, api, read="finite", made=made, root=root),
+            member(1, api, read="bad", root=root),
             missing(2),
+            missing(3),
         )
-        assert db.rows("rank gives gets") == [(0, False, True), (1, True, False)]
+        assert [rank for rank, got in db.rows("rank gets") if got] == gets
+
+    def test_gets_what_a_broadcast_gives_whoever_the_root_is(self, ask) -> None:
+        db = ask("nan/handovers").table(
+            "members", MEMBERS, member(0, "broadcast", read="bad", root="0"), missing(1)
+        )
+        assert db.rows("rank gets") == [(0, False), (1, True)]
 
 
 class TestReceiveThatLooksFinite:
@@ -230,7 +245,6 @@ class TestReceiveThatLooksFinite:
         db = self.receive(ask, "0 1 7 birth false 6", "0 1 9 import true 6")
         assert db.rows("rank may_give gets") == [(0, True, False), (1, False, True)]
 
-    @pytest.mark.xfail(strict=True, reason="the size of a scalar, shape [], comes out as NULL")
     def test_a_scalar_has_one_element(self, ask) -> None:
         db = self.receive(ask, "0 1 9 import true 1", shape="[]")
         assert db.rows("rank may_give gets numel") == [

@@ -158,7 +158,6 @@ class TestClamped:
         )
         assert db.rows() == []
 
-    @pytest.mark.xfail(strict=True, reason="any later tensor of the size counts, not the next")
     def test_only_the_next_tensor_of_that_size_that_nobody_made_counts(self, ask) -> None:
         db = births(ask, f"output.0 {INF_ABOVE}").table(
             "tensor_facts",
@@ -167,6 +166,17 @@ class TestClamped:
             "0 0 6 input.0 input value 4 5 -2 false false false",
         )
         assert db.rows() == [(0, 0, 3)]
+
+    def test_the_order_of_what_one_call_reads_does_not_matter(self, ask) -> None:
+        reads = (
+            "0 0 5 input.0 input value 4 7 1 false false false",
+            "0 0 5 input.1 input value 4 5 -2 false false false",
+        )
+        told = []
+        for tensors in (reads, reads[::-1]):
+            db = births(ask, f"output.0 {INF_ABOVE}").table("tensor_facts", TENSORS, *tensors)
+            told.append(db.rows())
+        assert told[0] == told[1]
 
     @pytest.mark.parametrize(
         "result",
@@ -225,6 +235,17 @@ class TestInPassing:
 
     def test_not_when_it_is_not_recorded_whether_the_result_feeds_a_gradient(self, ask) -> None:
         assert self.passing(ask, requires_grad="-").rows() == [(0, 0, 3)]
+
+    def test_not_when_that_is_known_of_one_of_its_results_only(self, ask) -> None:
+        result = "true false false 3 -2 4 77"
+        db = ask("nan/loose_ends")
+        db.table("call_facts", CALLS, "0 0 3 compute forward -", "0 0 9 compute forward -")
+        db.table("bad_calls", BAD_CALLS, "0 0 3 compute true true")
+        db.table("bad_reads", READS, "0 0 3 input.0 unmade - -")
+        outputs = (
+            f"0 0 3 output.{n} false false {grad} {result}" for n, grad in enumerate(("false", "-"))
+        )
+        assert db.table("bad_tensors", BAD, *outputs).rows() == [(0, 0, 3)]
 
     def test_not_at_the_end_of_the_record(self, ask) -> None:
         assert self.passing(ask, last=2).rows() == [(0, 0, 3)]

@@ -116,7 +116,9 @@ def chain(ask, *, last: str, foreign: bool = False, also_given: bool = False):
         foreign: whether call 5 also reads a bad value that no call made.
         also_given: whether call 6 also reads the -inf of call 1.
     """
-    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -", "0 0 6 -")
+    db = ask("nan/on_purpose").table(
+        "call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -", "0 0 6 -"
+    )
     keeps = f"0 0 5 {READS_MINUS_INF} false false true"
     db.table("bad_calls", BAD, GIVEN, keeps, f"0 0 6 {READS_MINUS_INF} {last}")
     reads = ["0 0 5 input.0 made 0 1", "0 0 6 input.0 made 0 5"]
@@ -135,7 +137,6 @@ def test_kept_by_one_call_after_the_other_and_turned_by_the_last(ask) -> None:
     assert chain(ask, last="true false false").rows("seq manner") == [*kept, (6, "turned")]
 
 
-@pytest.mark.xfail(strict=True, reason="what an impure call hands on is taken for asked for")
 def test_not_kept_what_came_from_a_call_that_read_something_else_too(ask) -> None:
     db = chain(ask, foreign=True, last="false false true")
     assert db.rows("seq manner") == [(1, "given")]
@@ -146,7 +147,6 @@ def test_not_turned_what_came_from_a_call_that_read_something_else_too(ask) -> N
     assert db.rows("seq manner") == [(1, "given")]
 
 
-@pytest.mark.xfail(strict=True, reason="what an impure call hands on is taken for asked for")
 def test_not_turned_when_one_of_two_values_came_from_such_a_call(ask) -> None:
     db = chain(ask, foreign=True, also_given=True, last="true false false")
     assert db.rows("seq manner") == [(1, "given")]
@@ -154,7 +154,9 @@ def test_not_turned_when_one_of_two_values_came_from_such_a_call(ask) -> None:
 
 def test_kept_in_a_later_step_but_not_on_another_rank(ask) -> None:
     keeps = f"{READS_MINUS_INF} false false true"
-    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "1 0 5 -", "0 1 5 -")
+    db = ask("nan/on_purpose").table(
+        "call_facts", CALLS, f"0 0 1 {MINUS_INF}", "1 0 5 -", "0 1 5 -"
+    )
     db.table("bad_calls", BAD, GIVEN, f"1 0 5 {keeps}", f"0 1 5 {keeps}")
     db.table("bad_reads", READS, "1 0 5 input.0 made 0 1", "0 1 5 input.0 made 0 1")
     db.table("edges", EDGES, "0 0 1 1 5 carries", "1 0 1 0 5 carries")

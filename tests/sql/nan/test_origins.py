@@ -43,6 +43,13 @@ def test_numbered_in_order(ask) -> None:
     ]
 
 
+def test_two_instances_of_one_call_are_numbered_in_order(ask) -> None:
+    columns = CANDIDATES + " instance"
+    rows = (f"0 0 3 communication received {instance}" for instance in "jki")
+    db = ask("nan/origins").table("candidates", columns, *rows)
+    assert db.rows("origin instance") == [(0, "i"), (1, "j"), (2, "k")]
+
+
 def test_steps_that_recovered_are_left_out(ask) -> None:
     db = ask("nan/origins")
     db.table("candidates", CANDIDATES, "0 0 3 compute birth", "1 0 3 compute birth")

@@ -14,6 +14,7 @@ def received(
     onsets: tuple[str, ...] = ("0 0 5 received",),
     spread: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
+    recovered: tuple[str, ...] = (),
     missing: str = "0 i 1 - - false true",
 ):
     """Return the question where rank 0 got its first bad value by sum.4, its call 5."""
@@ -21,6 +22,7 @@ def received(
     rows = ["0 i 0 5 sum.4 true false", *([missing] if missing else []), *handovers]
     db.table("handovers", HANDOVERS, *rows)
     db.table("known_spread", SPREAD, *spread).table("origins", "origin step", *origins)
+    db.table("recovered_steps", "step recovered_at", *recovered)
     return db.table("entries", ENTRIES, "0 0 5 received [inf,-inf]", "0 0 5 import [nan]")
 
 
@@ -96,6 +98,15 @@ def test_what_an_earlier_step_did_is_no_new_origin(ask) -> None:
     assert received(ask, *second, onsets=onsets).rows("step rank") == [(0, 1)]
     assert received(ask, *second, onsets=onsets[1:], origins=("0 0",)).rows() == []
     assert received(ask, *second, onsets=onsets[1:], origins=("0 1",)).rows("step") == [(1,)]
+
+
+def test_not_in_a_step_that_recovered(ask) -> None:
+    second = ("1 i 0 5 sum.8 true false", "1 i 2 - - false true")
+    onsets = ("0 0 5 received", "1 0 5 received")
+    assert received(ask, recovered=("0 1",)).rows() == []
+    assert received(ask, recovered=("1 2",)).rows("step") == [(0,)]
+    db = received(ask, *second, onsets=onsets, recovered=("0 2",))
+    assert db.rows("step rank") == [(1, 2)]
 
 
 def test_nothing_handed_over_gives_nothing(ask) -> None:
