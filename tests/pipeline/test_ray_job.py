@@ -89,14 +89,24 @@ def wait_for_nodes(address: str, environment: dict[str, str]) -> None:
     raise AssertionError(f"the second node did not come up: {status.stdout}{status.stderr}")
 
 
+def submit(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Submit a job; anew while the nodes still start what takes jobs."""
+    for _ in range(60):
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
+        )
+        if "No available agent" not in done.stdout + done.stderr:
+            break
+        time.sleep(1)
+    return done
+
+
 def test_a_submitted_job_gives_the_answer_of_this_machine(
     cluster: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     job = ["python", "-m", "pipeline.analyze", str(DUMP), "--out", str(tmp_path / "job")]
-    submit = [RAY, "job", "submit", "--address", cluster, "--working-dir", ".", "--"]
-    done = subprocess.run(
-        [*submit, *job], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
-    )
+    command = [RAY, "job", "submit", "--address", cluster, "--working-dir", ".", "--"]
+    done = submit([*command, *job], environment)
     assert done.returncode == 0, done.stdout + done.stderr
     nodes = re.findall(r"(\d+) tasks on \S+ \((\w+)\)", done.stdout + done.stderr)
     assert len({node for _, node in nodes}) == 2
