@@ -14,6 +14,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from collectors.errors import CrossrankError
 
@@ -21,6 +22,9 @@ from .engine import Failure, Item, Result
 
 ROOMS = Path(__file__).resolve().parent.parent
 """The folder that holds pipeline/, analyzers/, collectors/ and sql/."""
+
+FOLDER = Path.cwd()
+"""The user's, by its path: it may be replaced by one of the same path."""
 
 
 class RayEngine:
@@ -36,11 +40,8 @@ class RayEngine:
     def __init__(self, workers: int, address: str | None) -> None:
         self._started = not ray.is_initialized()
         if self._started:
-            ray.init(
-                address=address,
-                logging_level=logging.WARNING,
-                log_to_driver=True,
-            )
+            ray.init(address=address, logging_level=logging.WARNING, log_to_driver=True)
+            _wait_for_shared_folders()
         cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self.workers = workers or 2 * int(cluster.get("CPU", 1))
         self.placed: Counter[str] = Counter()
@@ -79,6 +80,20 @@ class RayEngine:
             return Failure(f"{type(error).__name__}: {error}")
         self.placed[node] += 1
         return result
+
+
+def _wait_for_shared_folders() -> None:
+    """Wait until nodes on one machine have each unpacked the job's working directory.
+
+    They unpack it into the same folder, each anew, from under whoever already works in it.
+    """
+    nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    machines = Counter(node["NodeManagerAddress"] for node in nodes)
+    ready = ray.remote(num_cpus=0)(lambda: None)
+    shared = [node["NodeID"] for node in nodes if machines[node["NodeManagerAddress"]] > 1]
+    strategies = [NodeAffinitySchedulingStrategy(node, soft=True) for node in shared]
+    ray.get([ready.options(scheduling_strategy=strategy).remote() for strategy in strategies])
+    os.chdir(FOLDER)
 
 
 def _runner(rooms: str) -> Callable[[bytes], tuple[str, Any]]:
