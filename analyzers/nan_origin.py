@@ -8,6 +8,7 @@ from .base import Database, Row
 from .nan_words import hint_of, own_frame, reason_of
 
 RANK_QUESTIONS = (
+    "comm/groups",
     "comm/operations",
     "nan/entries",
     "nan/evidence",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .base import Database, Row
 
-RANK_QUESTIONS = ("health/shards", "comm/operations")
+RANK_QUESTIONS = ("health/shards", "comm/groups", "comm/operations")
 
 
 def shard_health(db: Database) -> tuple[Row, list[Row]]:

@@ -7,30 +7,31 @@
 --
 -- scope:   run
 -- reads:   operations       one row per communication operation of a rank, from comm/operations
+--          groups           one row per rank and set of ranks it names, from comm/groups
 --          expected_ranks   one row per rank of the run, from health/expected_ranks
 -- params:  none
--- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, item BIGINT, members BIGINT[],
---          point_to_point BOOLEAN
+-- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, item BIGINT, group_key VARCHAR,
+--          ranks_hash UBIGINT, source BIGINT, target BIGINT
 WITH world AS (
   SELECT
-    (SELECT list(rank ORDER BY rank) FROM expected_ranks) AS ranks,
-    (SELECT bool_or(group_id IS NULL AND group_ranks IS NULL) FROM operations) AS unnamed
+    (SELECT count(*) FROM expected_ranks) AS size,
+    (SELECT bool_or(group_id IS NULL AND ranks_hash IS NULL) FROM operations) AS unnamed
+),
+keys AS (
+  SELECT
+    ranks_hash,
+    CASE WHEN len(ranks) = size AND unnamed THEN '' END AS of_all,
+    array_to_string(ranks, ',') AS text
+  FROM (SELECT DISTINCT ranks_hash, ranks FROM groups)
+  CROSS JOIN world
 ),
 keyed AS (
   SELECT
     i.*,
     coalesce(i.api LIKE '%send%' OR i.api LIKE '%recv%', false) AS point_to_point,
-    CASE
-      WHEN i.group_id IS NULL AND i.group_ranks IS NULL THEN ''
-      WHEN w.unnamed AND len(i.group_ranks) = len(w.ranks) THEN ''
-      ELSE coalesce(i.group_id, array_to_string(i.group_ranks, ','))
-    END AS group_key,
-    CASE
-      WHEN i.group_id IS NULL AND i.group_ranks IS NULL THEN w.ranks
-      ELSE i.group_ranks
-    END AS ranks
+    coalesce(k.of_all, i.group_id, k.text, '') AS group_key
   FROM operations AS i
-  CROSS JOIN world AS w
+  LEFT JOIN keys AS k USING (ranks_hash)
 ),
 collectives AS (
   SELECT
@@ -62,11 +63,10 @@ SELECT
   rank,
   seq,
   item,
-  -- ranks that are not on record for this group: whoever else used it
-  coalesce(
-    ranks, list_sort(list_distinct(list(rank) OVER (PARTITION BY step, group_key)))
-  ) AS members,
-  false AS point_to_point
+  group_key,
+  ranks_hash,
+  NULL::BIGINT AS source,
+  NULL::BIGINT AS target
 FROM collectives
 UNION ALL
 SELECT
@@ -75,6 +75,8 @@ SELECT
   rank,
   seq,
   item,
-  [source, target],
-  true
+  group_key,
+  ranks_hash,
+  source,
+  target
 FROM transfers

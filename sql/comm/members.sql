@@ -1,11 +1,13 @@
 -- comm/members: one row per communication instance and rank that should have taken part in it.
 --
--- `place`: where the rank stands in the group, from 0. `recorded` is false for a rank whose own
--- record of it is missing; the columns from `seq` on are then NULL.
+-- `place`: where the rank stands in the group, from 0; a sender stands before its receiver.
+-- `recorded` is false for a rank whose own record of it is missing; the columns from `seq` on are
+-- then NULL.
 --
 -- scope:   run
--- reads:   instances    one row per operation of a rank with its instance, from comm/instances
---          operations   one row per communication operation of a rank, from comm/operations
+-- reads:   instances       one row per operation of a rank with its instance, from comm/instances
+--          group_members   one row per group of a step and member, from comm/group_members
+--          operations      one row per communication operation of a rank, from comm/operations
 -- params:  none
 -- returns: step BIGINT, instance VARCHAR, point_to_point BOOLEAN, rank BIGINT, place BIGINT,
 --          recorded BOOLEAN, seq BIGINT, item BIGINT, name VARCHAR, api VARCHAR, root BIGINT,
@@ -13,18 +15,13 @@
 --          read_bad BOOLEAN, made_bad BOOLEAN, bad_parts BIGINT[], read_max DOUBLE, dtype VARCHAR,
 --          shape BIGINT[], fill_shape BIGINT[], in_backward BOOLEAN
 WITH due AS (
-  SELECT
-    step, instance, point_to_point, unnest(members) AS rank, unnest(range(len(members))) AS place
-  FROM (
-    SELECT
-      step,
-      instance,
-      point_to_point,
-      -- not all of its ranks need know all the others
-      arg_max(members, (len(members), members)) AS members
-    FROM instances
-    GROUP BY step, instance, point_to_point
-  )
+  SELECT i.step, i.instance, false AS point_to_point, m.rank, m.place
+  FROM (SELECT DISTINCT step, instance, group_key FROM instances WHERE source IS NULL) AS i
+  JOIN group_members AS m USING (step, group_key)
+  UNION ALL
+  SELECT DISTINCT step, instance, true, source, 0 FROM instances WHERE source IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT step, instance, true, target, 1 FROM instances WHERE source IS NOT NULL
 )
 SELECT
   d.step,

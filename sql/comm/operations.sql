@@ -9,18 +9,21 @@
 -- before it in the step.
 --
 -- scope:   rank
+-- uses:    lib/ranks_hash
 -- reads:   calls          one row per call
 --          call_facts     one row per call, from schema/call_facts
 --          tensor_facts   one row per tensor of a call, from schema/tensor_facts
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, item BIGINT, name VARCHAR, api VARCHAR,
---          group_id VARCHAR, group_ranks BIGINT[], group_seq BIGINT, peer BIGINT, root BIGINT,
+--          group_id VARCHAR, ranks_hash UBIGINT, group_seq BIGINT, peer BIGINT, root BIGINT,
 --          tag BIGINT, reduce_op VARCHAR, async BOOLEAN, sends BOOLEAN, reads BOOLEAN,
 --          fills BOOLEAN, read_bad BOOLEAN, made_bad BOOLEAN, read_max DOUBLE, dtype VARCHAR,
 --          shape BIGINT[], fill_shape BIGINT[], parts BIGINT, bad_parts BIGINT[], ratio BIGINT,
 --          in_backward BOOLEAN
 WITH comm AS MATERIALIZED (
-  SELECT *, api = 'batch_isend_irecv' AS batch
+  SELECT
+    step, rank, seq, name, api, group_id, ranks_hash(group_ranks) AS ranks_hash, group_seq, peer,
+    root, tag, reduce_op, "async", args, api = 'batch_isend_irecv' AS batch
   FROM calls
   WHERE kind = 'comm'
 ),
@@ -32,14 +35,14 @@ first_backward AS (
 ),
 ops AS (
   SELECT
-    step, rank, seq, 0 AS item, name, api, group_id, group_ranks, group_seq, peer, root, tag,
+    step, rank, seq, 0 AS item, name, api, group_id, ranks_hash, group_seq, peer, root, tag,
     reduce_op, "async"
   FROM comm
   WHERE NOT batch
   UNION ALL
   SELECT
     c.step, c.rank, c.seq, split_part(j.key, '.', 3)::BIGINT, c.name, j.value ->> '$.op',
-    j.value ->> '$.group_id', (j.value -> '$.group_ranks')::BIGINT[], NULL,
+    j.value ->> '$.group_id', ranks_hash((j.value -> '$.group_ranks')::BIGINT[]), NULL,
     (j.value ->> '$.peer')::BIGINT, NULL, (j.value ->> '$.tag')::BIGINT, NULL, true
   FROM (SELECT * FROM comm WHERE batch) AS c, json_each(c.args) AS j
   WHERE json_exists(j.value, '$.class_type')
@@ -96,7 +99,7 @@ SELECT
   o.name,
   o.api,
   o.group_id,
-  o.group_ranks,
+  o.ranks_hash,
   o.group_seq,
   o.peer,
   o.root,

@@ -7,12 +7,15 @@
 -- scope:   run
 -- reads:   shards       one row per step and rank on record, from health/shards
 --          operations   one row per communication operation of a rank, from comm/operations
+--          groups       one row per rank and set of ranks it names, from comm/groups
 -- params:  $world_size BIGINT   number of ranks if it is on record, else NULL
 -- returns: rank BIGINT
 WITH hints AS (
   SELECT max(rank) + 1 AS ranks FROM shards
   UNION ALL
-  SELECT max(greatest(list_max(group_ranks), peer, root)) + 1 FROM operations
+  SELECT max(list_max(ranks)) + 1 FROM groups
+  UNION ALL
+  SELECT max(greatest(peer, root)) + 1 FROM operations
   UNION ALL
   SELECT max(parts) FROM operations
   WHERE group_id IS NULL

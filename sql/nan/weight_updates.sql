@@ -20,7 +20,7 @@ births AS (
   SELECT DISTINCT e.step, e.rank, e.seq
   FROM (SELECT * FROM entry_tensors WHERE entry = 'birth') AS e
   JOIN call_facts AS c USING (step, rank, seq)
-  WHERE regexp_matches(c.api, '^(__i\w+__|[^_].*[^_]_)$')
+  WHERE ends_with(c.api, '_') AND regexp_matches(c.api, '^(__i\w+__|[^_].*[^_]_)$')
 ),
 changed AS (
   SELECT b.step, b.rank, b.seq, t.numel, t.max, t.min
