@@ -60,9 +60,8 @@ def cluster(environment: dict[str, str]) -> Iterator[str]:
 
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     silent = subprocess.DEVNULL
-    return subprocess.Popen(
-        [*command, "--num-cpus=1", "--block"], env=environment, stdout=silent, stderr=silent
-    )
+    own = [f"--dashboard-agent-listen-port={free_port()}", "--num-cpus=1", "--block"]
+    return subprocess.Popen([*command, *own], env=environment, stdout=silent, stderr=silent)
 
 
 def wait_for(address: str) -> None:
