@@ -1,0 +1,90 @@
+"""Puts calls of one rank into shards: numbers them, keeps their rows together, never raises."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .parts import RunInfo
+from .writer import ShardWriter
+
+
+class Recorder:
+    """Everything that is recorded of this process.
+
+    An error of ours turns recording off, once, with a warning; the training goes on.
+
+    Args:
+        dump: folder of the whole dump.
+        rank: global rank.
+        run: what all ranks share.
+    """
+
+    def __init__(self, dump: Path, rank: int, run: RunInfo) -> None:
+        self._dump, self._rank, self._run = dump, rank, run
+        self._seqs = itertools.count()
+        self._writer: ShardWriter | None = None
+        self.lock = threading.RLock()
+        self.thread = threading.local()
+        self.failures = 0
+        self.on = False
+
+    def begin_step(self, step: int) -> None:
+        """Go on with the calls of one step."""
+        if self._writer is None and not self.failures:
+            self._writer = ShardWriter(self._dump, step=step, rank=self._rank, run=self._run)
+        self.on = self._writer is not None and not self.failures
+
+    def end_step(self) -> None:
+        """Mark the step whole, and write it."""
+        self.on = False
+        if self._writer:
+            self._writer.close(complete=not self.failures)
+            self._writer = None
+
+    def next_seq(self) -> int:
+        """Return the place of the next call in the rank's own order."""
+        return next(self._seqs)
+
+    def add(self, call: dict[str, Any], tensors: list[dict[str, Any]]) -> None:
+        """Write down one call with its tensors."""
+        with self.lock:
+            if self._writer:
+                self._writer.add(call, tensors)
+
+    def guarded(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Return what our own code gives; None when it fails, and nothing is recorded from then on.
+
+        While it runs, what it calls itself is not recorded.
+        """
+        if not self.on or self.busy:
+            return None
+        self.thread.busy = True
+        try:
+            return work(*args)
+        except Exception as error:
+            self._fail(error)
+            return None
+        finally:
+            self.thread.busy = False
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether our own code runs in this thread."""
+        return getattr(self.thread, "busy", False)
+
+    def _fail(self, error: Exception) -> None:
+        self.on = False
+        self.failures += 1
+        if self._writer:
+            self._writer.drop()
+        warnings.warn(
+            f"crossrank stopped recording on rank {self._rank} ({type(error).__name__}: {error}); "
+            "the training goes on, and what was recorded before is kept. Please report this.",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,46 @@
+"""Where in the user's code a call stands: one text of frames, innermost first."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from types import CodeType
+
+OWN = str(Path(__file__).resolve().parent)
+DEEPEST = 64
+"""Frames that are kept, from the innermost on."""
+
+
+class Stacks:
+    """Call stacks as text; the text of one that was seen before is not made again."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[tuple[int, int], ...], str] = {}
+        self._frames: dict[tuple[int, int], str] = {}
+        self._codes: dict[int, CodeType] = {}  # keeps their ids from being used again
+
+    def text(self) -> str:
+        """Return the stack of the caller: `file:line in function | code`, a frame a line."""
+        frame = sys._getframe(1)
+        places = []
+        while frame is not None and len(places) < DEEPEST:
+            code = frame.f_code
+            if id(code) not in self._codes:
+                self._codes[id(code)] = code
+            places.append((id(code), frame.f_lineno))
+            frame = frame.f_back  # type: ignore[assignment]
+        key = tuple(places)
+        if key not in self._texts:
+            lines = map(self._line, key)
+            self._texts[key] = "\n".join(line for line in lines if line)
+        return self._texts[key]
+
+    def _line(self, place: tuple[int, int]) -> str:
+        if place not in self._frames:
+            code, line = self._codes[place[0]], place[1]
+            file = code.co_filename
+            own = file.startswith(OWN) or file.endswith("torch/overrides.py")
+            source = linecache.getline(file, line).strip()
+            self._frames[place] = "" if own else f"{file}:{line} in {code.co_name} | {source}"
+        return self._frames[place]

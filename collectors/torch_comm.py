@@ -1,0 +1,222 @@
+"""What a communication call is about: its group, the other end, which tensors it reads and fills."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+from .torch_names import Api
+from .torch_rows import Row
+from .torch_tensors import Slots, local, tensors_in
+
+if TYPE_CHECKING:
+    from .torch_calls import Call
+
+SAME = {
+    "all_gather_single": "all_gather_into_tensor",
+    "_all_gather_base": "all_gather_into_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "all_reduce_": "all_reduce",
+    "broadcast_": "broadcast",
+}
+"""Newer and older names of an operation -> the one that stands in `api`."""
+
+FILLED = {
+    "recv": ("tensor",),
+    "irecv": ("tensor",),
+    "all_gather": ("tensor_list",),
+    "all_gather_into_tensor": ("output_tensor",),
+    "gather": ("gather_list",),
+    "scatter": ("tensor",),
+    "reduce_scatter": ("output",),
+    "reduce_scatter_tensor": ("output",),
+    "all_to_all_single": ("output",),
+    "all_to_all": ("output_tensor_list",),
+}
+"""Operation -> parameters that it only writes into."""
+
+IN_PLACE = {
+    "all_reduce": ("tensor",),
+    "broadcast": ("tensor",),
+    "reduce": ("tensor",),
+    "all_reduce_coalesced": ("tensors",),
+}
+"""Operation -> parameters that it reads and writes."""
+
+
+@dataclass
+class Transfer:
+    """What one communication call is about.
+
+    Args:
+        api: the operation.
+        columns: of the call.
+        roles: id of a tensor -> `buffer` where it is only written into.
+        fills: the tensors that hold a result afterwards, with their slots.
+        waits: the result is there after a wait alone.
+    """
+
+    api: str
+    columns: dict[str, Any]
+    roles: dict[int, str] = field(default_factory=dict)
+    fills: Slots = field(default_factory=list)
+    waits: bool = False
+
+
+class Communication:
+    """Records communication calls; an asynchronous one when it has been waited for.
+
+    Args:
+        calls: the calls of this process.
+    """
+
+    def __init__(self, calls: Any) -> None:
+        self._calls = calls
+        self._numbers: dict[str, int] = defaultdict(int)
+        self._signatures: dict[Any, inspect.Signature] = {}
+        self._waited_for: dict[int, tuple[Any, ...]] = {}
+        self._works: dict[int, tuple[Any, Call, Call | None]] = {}
+        self._open: list[tuple[Call, Call | None]] = []
+
+    def completes(self, api: Api, args: Sequence[Any]) -> bool:
+        """Tell whether a call only waits for another one, or wraps its result."""
+        return api.name in ("wait_tensor", "_wrap_tensor_autograd")
+
+    def complete(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Wait, then record the operation that was waited for."""
+        result = func(*args, **kwargs)
+        found = self._waited_for.pop(args[0]._cdata, None) if args else None
+        if found and func.__name__.startswith("wait_tensor"):
+            self._calls.recorder.guarded(self._close, *found[:2])
+        elif found:
+            self._waited_for[result._cdata] = found
+        return result
+
+    def transfer_of(
+        self, api: Api, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Transfer:
+        """Return what a call of torch.distributed is about, before it runs."""
+        name = SAME.get(api.name, api.name)
+        if getattr(func, "__module__", "").startswith("torch._ops"):
+            return self._functional(name, args)
+        given = self._bound(func, args, kwargs)
+        group = given.get("group")
+        columns = self._group_columns(group, name) | self._ends(name, given, group)
+        fills = [key for key in (*FILLED.get(name, ()), *IN_PLACE.get(name, ())) if key in given]
+        transfer = Transfer(name, columns, waits=bool(given.get("async_op")) or name[:1] == "i")
+        columns["async"] = transfer.waits
+        at_root = columns.get("root") in (None, dist.get_rank())
+        for key in FILLED.get(name, ()):
+            for _, tensor in tensors_in(given.get(key), key, []):
+                transfer.roles[id(tensor)] = "buffer"
+        if name == "broadcast" and not at_root:
+            transfer.roles[id(given["tensor"])] = "buffer"
+        if not (name in ("reduce", "gather") and not at_root):
+            for place, key in enumerate(fills):
+                slot = f"output.{place}"
+                transfer.fills += tensors_in(given[key], slot, [])
+        return transfer
+
+    def _functional(self, name: str, args: Sequence[Any]) -> Transfer:
+        """Return what an operation of _c10d_functional is about: its last argument is the group."""
+        name = name.replace("_coalesced", "")
+        names = [value for value in args if isinstance(value, str)]
+        columns: dict[str, Any] = {"async": True}
+        if names:
+            group = dist.distributed_c10d._resolve_process_group(names[-1])
+            columns |= self._group_columns(group, name)
+        if len(names) > 1:
+            columns["reduce_op"] = names[0].upper()
+        return Transfer(name, columns, waits=True)
+
+    def _bound(
+        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        if func not in self._signatures:
+            self._signatures[func] = inspect.signature(func)
+        return dict(self._signatures[func].bind(*args, **kwargs).arguments)
+
+    def _group_columns(self, group: Any, name: str) -> dict[str, Any]:
+        group = group or dist.group.WORLD
+        ranks = dist.get_process_group_ranks(group)
+        columns: dict[str, Any] = {"group_id": group.group_name, "group_ranks": ranks}
+        if name not in ("send", "recv", "isend", "irecv"):
+            columns["group_seq"] = self._numbers[group.group_name]
+            self._numbers[group.group_name] += 1
+        return columns
+
+    def _ends(self, name: str, given: Mapping[str, Any], group: Any) -> dict[str, Any]:
+        """Return root or peer as a global rank, the tag and the reduction."""
+        columns: dict[str, Any] = {}
+        for word in ("src", "dst"):
+            end = given.get(word)
+            if end is None and given.get(f"group_{word}") is not None:
+                end = dist.get_global_rank(group or dist.group.WORLD, given[f"group_{word}"])
+            if end is not None:
+                columns["peer" if name.endswith(("send", "recv")) else "root"] = end
+        if "root" not in columns and name in ("broadcast", "scatter", "gather", "reduce"):
+            columns["root"] = 0
+        if "tag" in given:
+            columns["tag"] = given["tag"]
+        if name.startswith(("all_reduce", "reduce")):
+            op = given.get("op", dist.ReduceOp.SUM)
+            columns["reduce_op"] = str(op).rpartition(".")[2]
+        return columns
+
+    def end(self, call: Call, result: Any, results: Slots, parent: Call | None) -> None:
+        """Record a call that came back; one that must be waited for, after the wait."""
+        transfer = call.transfer
+        assert transfer is not None
+        call.columns["seq"] = self._calls.recorder.next_seq()
+        if not transfer.fills:
+            transfer.fills = results
+        if not transfer.waits:
+            self._close(call, parent)
+            return
+        self._open.append((call, parent))
+        if isinstance(result, dist.Work):
+            self._works[id(result)] = (result, call, parent)  # kept, so that its id stays its own
+        for _, tensor in results:
+            self._waited_for[tensor._cdata] = (call, parent, tensor)
+
+    def waited(self, work: Any) -> None:
+        """Record the operation whose `wait` has returned."""
+        found = self._works.pop(id(work), None)
+        if found:
+            self._calls.recorder.guarded(self._close, *found[1:])
+
+    def close_all(self) -> None:
+        """Record what nobody waited for, without its results."""
+        for call, parent in list(self._open):
+            if call.transfer:
+                call.transfer.fills = []
+            self._close(call, parent)
+        self._works.clear()
+        self._waited_for.clear()
+
+    def _close(self, call: Call, parent: Call | None) -> None:
+        transfer, seq = call.transfer, call.columns["seq"]
+        if transfer is None or "name" in call.columns:
+            return
+        self._open = [pair for pair in self._open if pair[0] is not call]
+        calls = self._calls
+        name, number = calls.names.next("Distributed", call.api.name)
+        call.columns |= transfer.columns | {
+            "name": name, "api": transfer.api, "call_index": number, "kind": "comm",
+        }  # fmt: skip
+        made: list[Row] = [
+            calls.rows.made(slot, tensor, seq, fresh=True) for slot, tensor in transfer.fills
+        ]
+        if parent:
+            parent.inner += [
+                calls.rows.read(f"inner.{seq}.{slot}", local(tensor))
+                for slot, tensor in transfer.fills
+            ]
+        calls.write(call.columns, [*call.rows, *made], call, parent)

@@ -1,0 +1,78 @@
+"""Turns a tensor of a call into its row: what it holds, and which call made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .torch_lineage import Lineage, Value
+from .torch_stats import measure, short_dtype
+from .torch_tensors import layout_of, local
+
+Row = dict[str, Any]
+"""Columns of `tensors`."""
+
+DEFERRED = "deferred"
+"""Key under which a row keeps numbers that are still on a device."""
+
+
+class Rows:
+    """Makes rows of tensors; knows which call made which.
+
+    Args:
+        lineage: of all tensors of this process.
+    """
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.lineage = lineage
+
+    def read(self, slot: str, tensor: torch.Tensor, *, role: str = "value") -> Row:
+        """Return the row of a tensor that a call reads, before it runs."""
+        weight = isinstance(tensor, torch.nn.Parameter)
+        row = self.seen(slot, tensor, "parameter" if weight else "input", role)
+        return row | _origin(self.lineage.value_of(local(tensor)))
+
+    def made(
+        self, slot: str, tensor: torch.Tensor, seq: int, *, fresh: bool, role: str = "value"
+    ) -> Row:
+        """Return the row of a tensor that a call made.
+
+        Args:
+            slot: the result's.
+            tensor: the result.
+            seq: the call.
+            fresh: it was written, not only seen through a view.
+            role: `buffer` for memory that was only reserved.
+        """
+        row = self.seen(slot, tensor, "output", role)
+        value = self.lineage.wrote(local(tensor), seq, slot, bad=is_bad(row), fresh=fresh)
+        return row | {"value_id": value.id}
+
+    def seen(self, slot: str, tensor: torch.Tensor, direction: str, role: str) -> Row:
+        """Return the row of a tensor without its lineage."""
+        row: Row = {
+            "slot": slot,
+            "direction": direction,
+            "role": role,
+            "dtype": short_dtype(tensor.dtype),
+            "shape": list(tensor.shape),
+            "numel": tensor.numel(),
+            "requires_grad": tensor.requires_grad,
+            "layout": layout_of(tensor),
+        }
+        measured = measure(local(tensor))
+        if isinstance(measured, torch.Tensor):
+            row[DEFERRED] = measured
+        else:
+            row.update(measured)
+        return row
+
+
+def is_bad(row: Row) -> bool:
+    """Tell whether a row is known to hold NaN or an infinity."""
+    return any(row.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))
+
+
+def _origin(value: Value) -> Row:
+    return {"value_id": value.id, "producer_seq": value.seq, "producer_slot": value.slot}

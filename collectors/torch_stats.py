@@ -1,0 +1,176 @@
+"""Statistics of one tensor: what it holds, accumulated wider than its dtype.
+
+On the host they are numbers at once. On a device nothing is read back: a small tensor of numbers
+stays there until `read_back` brings those of many tensors over in one copy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .schema import FLOAT_LIMIT
+
+Stats = dict[str, Any]
+"""Columns of `tensors`: max, min, mean, norm over the finite elements; counts; saturated."""
+
+MEASURED = ("min", "max", "sum", "norm", "nan_count", "posinf_count", "neginf_count", "zero_count")
+"""What is computed on a device, in this order."""
+
+SMALL_SQUARES = 1e-18
+"""A float32 norm below this may have lost squares to underflow."""
+
+UNREADABLE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr,
+              torch.sparse_bsc, torch._mkldnn)  # fmt: skip
+
+
+def short_dtype(dtype: torch.dtype) -> str:
+    """Return `float32` for torch.float32."""
+    return str(dtype).rpartition(".")[2]
+
+
+def measure(tensor: torch.Tensor) -> Stats | torch.Tensor:
+    """Return the statistics of a tensor, or for one on a device the numbers for `read_back`.
+
+    Empty: no numbers, and nothing bad. What holds no values here (meta, fake, sparse, quantized,
+    inside of a function transform): no columns at all, not recorded.
+    """
+    if not _readable(tensor):
+        return {}
+    if tensor.numel() == 0:
+        return {"has_nan": False, "has_posinf": False, "has_neginf": False}
+    plain = _plain(tensor.detach())
+    if plain.device.type != "cpu":
+        return _on_device(plain)
+    stats = _floats(plain) if plain.is_floating_point() else _integers(plain)
+    return _finished(stats, tensor.dtype)
+
+
+def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[torch.dtype]) -> list[Stats]:
+    """Return the statistics of many tensors of one device, in one copy to the host."""
+    rows = torch.stack([numbers.to(torch.float64) for numbers in _movable(measured)]).tolist()
+    found = []
+    for row, dtype in zip(rows, dtypes):
+        stats: Stats = dict(zip(MEASURED, row))
+        counts = {key: int(stats[key]) for key in MEASURED if key.endswith("_count")}
+        total, finite = stats.pop("sum"), int(row[-1])
+        found.append(_finished({**stats, **counts, "mean": total / finite if finite else None}, dtype))
+    return found
+
+
+def _movable(measured: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the numbers on the host: one copy for each device."""
+    return list(torch.stack(list(measured)).cpu())
+
+
+def _readable(tensor: torch.Tensor) -> bool:
+    if tensor.layout in UNREADABLE or tensor.is_quantized or tensor.device.type == "meta":
+        return False
+    return type(tensor).__name__ != "FakeTensor" and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.resolve_conj())
+    if tensor.dtype == torch.bool:
+        return tensor.view(torch.uint8)
+    if tensor.is_floating_point() and tensor.dtype.itemsize == 1:  # float8
+        return tensor.float()
+    return tensor
+
+
+def _floats(tensor: torch.Tensor) -> Stats:
+    low, high = (bound.item() for bound in torch.aminmax(tensor))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return _with_nonfinite(tensor)
+    wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
+    total = tensor.sum(dtype=wide).item()
+    norm = torch.linalg.vector_norm(tensor, dtype=wide).item()
+    largest = max(abs(low), abs(high))
+    if not (math.isfinite(total) and math.isfinite(norm)) or (largest and norm < SMALL_SQUARES):
+        total, norm = _scaled(tensor, largest)
+    return {
+        "min": low,
+        "max": high,
+        "mean": total / tensor.numel(),
+        "norm": norm,
+        "nan_count": 0,
+        "posinf_count": 0,
+        "neginf_count": 0,
+        "zero_count": tensor.numel() - int(torch.count_nonzero(tensor)),
+    }
+
+
+def _scaled(tensor: torch.Tensor, largest: float) -> tuple[float, float]:
+    """Return sum and L2 norm of finite elements whose squares leave the range of float32."""
+    scaled = tensor.double() / largest
+    return (
+        scaled.sum().item() * largest,
+        torch.linalg.vector_norm(scaled).item() * largest,
+    )
+
+
+def _with_nonfinite(tensor: torch.Tensor) -> Stats:
+    finite = tensor[torch.isfinite(tensor)]
+    stats = _floats(finite) if finite.numel() else {"zero_count": 0}
+    return {
+        **stats,
+        "nan_count": int(torch.isnan(tensor).sum()),
+        "posinf_count": int(torch.isposinf(tensor).sum()),
+        "neginf_count": int(torch.isneginf(tensor).sum()),
+    }
+
+
+def _integers(tensor: torch.Tensor) -> Stats:
+    wide = tensor.double()
+    low, high = (bound.item() for bound in torch.aminmax(wide))
+    return {
+        "min": low,
+        "max": high,
+        "mean": wide.mean().item(),
+        "norm": torch.linalg.vector_norm(wide).item(),
+        "nan_count": 0,
+        "posinf_count": 0,
+        "neginf_count": 0,
+        "zero_count": tensor.numel() - int(torch.count_nonzero(tensor)),
+    }
+
+
+def _on_device(tensor: torch.Tensor) -> torch.Tensor:
+    """Return MEASURED and the number of finite elements, on the tensor's device."""
+    values = tensor.float() if tensor.dtype != torch.float64 else tensor
+    finite = torch.isfinite(values)
+    kept = torch.where(finite, values, torch.zeros_like(values))
+    inside = torch.where(finite, values, torch.full_like(values, math.inf))
+    below = torch.where(finite, values, torch.full_like(values, -math.inf))
+    largest = kept.abs().amax().clamp_min(torch.finfo(values.dtype).tiny)
+    numbers = [
+        inside.amin(),
+        below.amax(),
+        kept.sum(),
+        torch.linalg.vector_norm(kept / largest) * largest,
+        torch.isnan(values).sum(),
+        (values == math.inf).sum(),
+        (values == -math.inf).sum(),
+        (values == 0).sum(),
+        finite.sum(),
+    ]
+    return torch.stack([number.to(values.dtype) for number in numbers])
+
+
+def _finished(stats: Stats, dtype: torch.dtype) -> Stats:
+    """Add what follows from the numbers."""
+    limit = FLOAT_LIMIT.get(short_dtype(dtype))
+    bounds = [abs(stats[key]) for key in ("min", "max") if math.isfinite(stats.get(key, math.inf))]
+    if not bounds:
+        stats = {key: value for key, value in stats.items() if key.endswith("_count")}
+    return {
+        **stats,
+        "has_nan": stats["nan_count"] > 0,
+        "has_posinf": stats["posinf_count"] > 0,
+        "has_neginf": stats["neginf_count"] > 0,
+        "saturated": bool(limit and bounds and max(bounds) == limit),
+    }
