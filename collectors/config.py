@@ -103,7 +103,9 @@ def _tell_of_ignored(where: str, raw: Mapping[str, Any]) -> None:
     section = raw.get(raw.get("task", "statistics"))
     details = section if isinstance(section, Mapping) else {}
     ignored = [key for key in raw if key not in HONOURED and key != "statistics"]
-    ignored += [f"statistics.{key}" for key, value in details.items() if not _is_default(key, value)]
+    ignored += [
+        f"statistics.{key}" for key, value in details.items() if not _is_default(key, value)
+    ]
     if ignored:
         warnings.warn(f"{where}: not honoured yet: {', '.join(sorted(ignored))}", stacklevel=4)
 

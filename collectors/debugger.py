@@ -21,6 +21,7 @@ from .torch_hooks import Hooks
 from .torch_lineage import Lineage
 from .torch_modules import ModulePaths
 from .torch_rows import Rows
+from .torch_tensors import local
 
 OWNER = "crossrank's collector of this process"
 """Stands in sys.modules while one records: `collectors` and `crossrank.collectors` are two modules,
@@ -76,13 +77,18 @@ class PrecisionDebugger:
         if self._hooks or not self._config.wants(rank, self._step):
             return
         if OWNER in sys.modules:
-            warnings.warn("another PrecisionDebugger records already; this one does not", stacklevel=2)
+            warnings.warn(
+                "another PrecisionDebugger records already; this one does not", stacklevel=2
+            )
             return
         if self._calls is None:
             self._recorder = Recorder(self._config.dump_path, rank, _run(self._config))
             self._calls = Calls(self._recorder, Rows(Lineage()), ModulePaths())
         models = [model] if isinstance(model, nn.Module) else list(model or [])
         self._calls.modules.show(models)
+        for model in models:
+            for tensor in (*model.parameters(), *model.buffers()):
+                self._calls.rows.lineage.is_weight(local(tensor))
         _tell_of_unseen(models)
         assert self._recorder is not None
         self._recorder.begin_step(self._step)

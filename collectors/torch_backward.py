@@ -207,7 +207,12 @@ class Backward:
         seq, forward = owner.seq, owner.columns
         stem = forward["name"].rpartition(".")[0]
         kept = {key: forward[key] for key in ("api", "call_index", "kind", "module")}
-        columns = kept | {"seq": seq, "name": f"{stem}.backward", "phase": "backward", "state": "ok"}
+        columns = kept | {
+            "seq": seq,
+            "name": f"{stem}.backward",
+            "phase": "backward",
+            "state": "ok",
+        }
         self._recorder.add(columns, [row | {"seq": seq} for row in owner.rows])
         owner.seq, owner.rows, owner.done = None, [], 0
 

@@ -19,7 +19,8 @@ from .stacks import Stacks
 from .torch_backward import Backward
 from .torch_comm import Communication, Transfer
 from .torch_modules import ModulePaths
-from .torch_names import MEMORY_ONLY, Api, Names, api_of
+from .torch_lineage import Value
+from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN, Api, Names, api_of
 from .torch_rows import Row, Rows
 from .torch_tensors import (
     Slots,
@@ -135,7 +136,8 @@ class Calls:
         roles = call.transfer.roles if call.transfer else {}
         written = {id(t) for _, t in tensors_in(kwargs.get("out"), "out", [])}
         for slot, tensor in call.inputs:
-            role = "buffer" if id(tensor) in written else roles.get(id(tensor), "value")
+            only_memory = id(tensor) in written or slot in PARTLY_WRITTEN.get(api.name, ())
+            role = "buffer" if only_memory else roles.get(id(tensor), "value")
             call.rows.append(self.rows.read(slot, tensor, role=role))
             call.versions.append(version_of(tensor))
             if tensor.requires_grad:
@@ -185,25 +187,32 @@ class Calls:
         self._without_result.discard(func)
         self._finish(call, results, {id(t) for _, t in changed}, parent)
 
-    def _finish(
-        self, call: Call, results: Slots, changed: set[int], parent: Call | None
-    ) -> None:
+    def _finish(self, call: Call, results: Slots, changed: set[int], parent: Call | None) -> None:
         seq = self.recorder.next_seq()
         name, number = self.names.next(call.api.prefix, call.api.name)
-        read = {local(t).untyped_storage()._cdata for _, t in call.inputs if _has_memory(t)}
+        reserved = {memory_of(t) for _, t in call.inputs if self.rows.is_reserved(t)}
+        read = {memory_of(t) for _, t in call.inputs}
+        partly = PARTLY_WRITTEN.get(call.api.name, ())
+        fresh = [
+            id(t) in changed or memory_of(t) not in read or (bool(partly) and slot not in partly)
+            for slot, t in results
+        ]
+        if reserved and not any(fresh):  # a view of memory reads none of it
+            call.rows = [row | {"role": "buffer"} for row in call.rows]
         rows = [*call.rows, *call.inner]
-        for slot, tensor in results:
-            inside = self.rows.lineage.value_of(local(tensor)) if call.api.prefix == "Function" else None
-            if inside and inside.order > call.started and inside.seq is not None:
-                row = self.rows.seen(slot, tensor, "output", "echo")
-                row.update(value_id=inside.id, producer_seq=inside.seq)
+        for (slot, tensor), new in zip(results, fresh):
+            only_memory = (
+                call.api.name in MEMORY_ONLY
+                or slot in partly
+                or (not new and memory_of(tensor) in reserved)
+            )
+            inside = self._made_inside(call, tensor)
+            if inside:
+                rows.append(self.rows.seen(slot, tensor, "output", "echo"))
+                rows[-1].update(value_id=inside.id, producer_seq=inside.seq)
             else:
-                fresh = id(tensor) in changed or (
-                    _has_memory(tensor) and local(tensor).untyped_storage()._cdata not in read
-                )
-                role = "buffer" if call.api.name in MEMORY_ONLY else "value"
-                row = self.rows.made(slot, tensor, seq, fresh=fresh, role=role)
-            rows.append(row)
+                role = "buffer" if only_memory else "value"
+                rows.append(self.rows.made(slot, tensor, seq, fresh=new, role=role))
         columns = call.columns | {
             "seq": seq,
             "name": name,
@@ -213,6 +222,13 @@ class Calls:
         }
         self.write(columns, rows, call, parent)
         self.backward.attach(columns, results, call.edges)
+
+    def _made_inside(self, call: Call, tensor: torch.Tensor) -> Value | None:
+        """Return the value of a result that a recorded call inside of a Function made."""
+        if call.api.prefix != "Function":
+            return None
+        value = self.rows.lineage.value_of(local(tensor))
+        return value if value.order > call.started and value.seq is not None else None
 
     def write(
         self, columns: dict[str, Any], rows: list[Row], call: Call, parent: Call | None
@@ -258,6 +274,9 @@ class CallMode(TorchFunctionMode):
         return self._calls.run(func, args, kwargs or {})
 
 
-def _has_memory(tensor: torch.Tensor) -> bool:
+def memory_of(tensor: torch.Tensor) -> int | None:
+    """Return the address of a tensor's storage object; None where it has no memory of its own."""
     tensor = local(tensor)
-    return tensor.layout == torch.strided and tensor.device.type != "meta"
+    if tensor.layout != torch.strided or tensor.device.type == "meta":
+        return None
+    return tensor.untyped_storage()._cdata

@@ -136,9 +136,7 @@ class Communication:
             columns["reduce_op"] = names[0].upper()
         return Transfer(name, columns, waits=True)
 
-    def _bound(
-        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _bound(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if func not in self._signatures:
             self._signatures[func] = inspect.signature(func)
         return dict(self._signatures[func].bind(*args, **kwargs).arguments)

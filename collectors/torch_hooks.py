@@ -49,6 +49,7 @@ class Hooks:
         self._replace(threading.Thread, "run", self._with_mode)
         self._replace(pools._WorkItem, "run", self._with_mode)
         self._replace(torch.autograd.Function, "apply", self._function)
+        self._replace(torch.UntypedStorage, "resize_", self._resize)
         # the function that they hand to a mode runs without it
         self._replace(torch.autograd, "_engine_run_backward", self._with_mode)
         for name in CLIPPING:
@@ -126,6 +127,16 @@ class Hooks:
 
         return wait
 
+    def _resize(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        calls = self._calls
+
+        def resize(storage: torch.UntypedStorage, *args: Any, **kwargs: Any) -> Any:
+            result = original(storage, *args, **kwargs)
+            calls.recorder.guarded(calls.rows.lineage.reallocated, storage)
+            return result
+
+        return resize
+
     def _collective(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -138,7 +149,9 @@ def _unseen_collectives() -> list[str]:
     """Return the names in torch.distributed that communicate and that no mode is told of."""
     names = []
     for name, func in vars(dist.distributed_c10d).items():
-        if type(func) is not types.FunctionType or name.startswith(("get_", "is_", "new_", "init_", "__")):
+        if type(func) is not types.FunctionType or name.startswith(
+            ("get_", "is_", "new_", "init_", "__")
+        ):
             continue
         if name not in dist.distributed_c10d.__all__:
             continue

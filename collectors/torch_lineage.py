@@ -28,6 +28,8 @@ class Value:
         seq: the call that made it; None: nothing on record did.
         slot: the call's result.
         bad: it holds NaN or an infinity, as far as that is known on the host.
+        reserved: nothing wrote it yet: what it holds means nothing.
+        weight: it is a parameter or buffer of the model, as it came in.
     """
 
     id: int
@@ -35,6 +37,8 @@ class Value:
     seq: int | None
     slot: str | None
     bad: bool = False
+    reserved: bool = False
+    weight: bool = False
 
 
 @dataclass
@@ -58,22 +62,46 @@ class Lineage:
         """Return a mark: every later write has a higher order."""
         return next(self._order)
 
-    def wrote(self, tensor: torch.Tensor, seq: int, slot: str, *, bad: bool, fresh: bool) -> Value:
+    def wrote(
+        self,
+        tensor: torch.Tensor,
+        seq: int,
+        slot: str,
+        *,
+        fresh: bool,
+        bad: bool = False,
+        reserved: bool = False,
+    ) -> Value:
         """Remember what a call made.
 
         Args:
             tensor: the result.
             seq: the call.
             slot: the result's.
-            bad: whether it holds NaN or an infinity.
             fresh: the memory was written, not only seen through another view.
+            bad: whether it holds NaN or an infinity.
+            reserved: whether the memory was only reserved.
         """
         order = next(self._order)
-        value = Value(order, order, seq, slot, bad)
+        value = Value(order, order, seq, slot, bad and not reserved, reserved)
         self._know(tensor, value)
         if fresh and (span := _span(tensor)):
             self._write(tensor, span, value)
         return value
+
+    def is_weight(self, tensor: torch.Tensor) -> None:
+        """Remember the memory of a parameter or buffer, unless its writes are known."""
+        span = _span(tensor)
+        if span and self._latest_in(tensor) is None:
+            order = next(self._order)
+            self._write(tensor, span, Value(order, order, None, None, weight=True))
+
+    def reallocated(self, storage: torch.UntypedStorage) -> None:
+        """Forget what was written into memory that was given back and taken anew."""
+        order = next(self._order)
+        value = Value(order, order, None, None, reserved=True)
+        whole = (0, storage.nbytes(), value)
+        self._memory[storage._cdata] = _Memory(StorageWeakRef(storage), [whole])
 
     def value_of(self, tensor: torch.Tensor) -> Value:
         """Return the value that a read sees; one that nobody made is known from then on."""
@@ -120,7 +148,11 @@ class Lineage:
 
 def _span(tensor: torch.Tensor) -> tuple[int, int] | None:
     """Return the bytes a tensor lies in; None for one without memory of its own."""
-    if not tensor.numel() or tensor.layout != torch.strided or type(tensor).__name__ == "FakeTensor":
+    if (
+        not tensor.numel()
+        or tensor.layout != torch.strided
+        or type(tensor).__name__ == "FakeTensor"
+    ):
         return None
     if tensor.device.type == "meta":
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .torch_lineage import Lineage, Value
+from .torch_lineage import Lineage
 from .torch_stats import measure, short_dtype
 from .torch_tensors import layout_of, local
 
@@ -29,9 +29,16 @@ class Rows:
 
     def read(self, slot: str, tensor: torch.Tensor, *, role: str = "value") -> Row:
         """Return the row of a tensor that a call reads, before it runs."""
-        weight = isinstance(tensor, torch.nn.Parameter)
+        value = self.lineage.value_of(local(tensor))
+        weight = value.weight or isinstance(tensor, torch.nn.Parameter)
         row = self.seen(slot, tensor, "parameter" if weight else "input", role)
-        return row | _origin(self.lineage.value_of(local(tensor)))
+        return row | {
+            "value_id": value.id, "producer_seq": value.seq, "producer_slot": value.slot
+        }  # fmt: skip
+
+    def is_reserved(self, tensor: torch.Tensor) -> bool:
+        """Tell whether nothing has written a tensor's memory yet."""
+        return self.lineage.value_of(local(tensor)).reserved
 
     def made(
         self, slot: str, tensor: torch.Tensor, seq: int, *, fresh: bool, role: str = "value"
@@ -46,7 +53,9 @@ class Rows:
             role: `buffer` for memory that was only reserved.
         """
         row = self.seen(slot, tensor, "output", role)
-        value = self.lineage.wrote(local(tensor), seq, slot, bad=is_bad(row), fresh=fresh)
+        value = self.lineage.wrote(
+            local(tensor), seq, slot, fresh=fresh, bad=is_bad(row), reserved=role == "buffer"
+        )
         return row | {"value_id": value.id}
 
     def seen(self, slot: str, tensor: torch.Tensor, direction: str, role: str) -> Row:
@@ -72,7 +81,3 @@ class Rows:
 def is_bad(row: Row) -> bool:
     """Tell whether a row is known to hold NaN or an infinity."""
     return any(row.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))
-
-
-def _origin(value: Value) -> Row:
-    return {"value_id": value.id, "producer_seq": value.seq, "producer_slot": value.slot}

@@ -57,7 +57,9 @@ def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[torch.dtype]) -
         stats: Stats = dict(zip(MEASURED, row))
         counts = {key: int(stats[key]) for key in MEASURED if key.endswith("_count")}
         total, finite = stats.pop("sum"), int(row[-1])
-        found.append(_finished({**stats, **counts, "mean": total / finite if finite else None}, dtype))
+        found.append(
+            _finished({**stats, **counts, "mean": total / finite if finite else None}, dtype)
+        )
     return found
 
 
@@ -69,7 +71,9 @@ def _movable(measured: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 def _readable(tensor: torch.Tensor) -> bool:
     if tensor.layout in UNREADABLE or tensor.is_quantized or tensor.device.type == "meta":
         return False
-    return type(tensor).__name__ != "FakeTensor" and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return type(
+        tensor
+    ).__name__ != "FakeTensor" and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

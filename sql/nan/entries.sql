@@ -2,8 +2,8 @@
 -- entries are those of nan/entry_tensors.
 --
 -- `alive`: it goes on to a loose end on this rank. Of several imports of one size, the first that
--- lives and the first that dies stand for all. `after_forward`: a backward call whose forward
--- already held a living bad value.
+-- lives and the first that dies stand for all. `forward_seq`: of a backward call, its forward call
+-- when that held a living bad value already.
 --
 -- scope:   rank
 -- uses:    lib/words_for, lib/forward_name
@@ -17,7 +17,7 @@
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, entry VARCHAR, slots VARCHAR[], found VARCHAR[],
 --          numel BIGINT, dtype VARCHAR, weight BOOLEAN, given BOOLEAN, alive BOOLEAN,
---          after_forward BOOLEAN, name VARCHAR, api VARCHAR, phase VARCHAR, module VARCHAR
+--          forward_seq BIGINT, name VARCHAR, api VARCHAR, phase VARCHAR, module VARCHAR
 WITH by_call AS (
   SELECT
     step,
@@ -50,12 +50,13 @@ backward AS (
   SELECT step, rank, seq, forward_name(name) AS name FROM named WHERE phase = 'backward'
 ),
 after_forward AS (
-  SELECT DISTINCT n.step, n.rank, n.seq
+  SELECT n.step, n.rank, n.seq, max(f.seq) AS forward_seq
   FROM backward AS n
   JOIN call_facts AS f
     ON f.step = n.step AND f.rank = n.rank AND f.name = n.name AND f.seq < n.seq
   JOIN bad_calls AS b ON b.step = f.step AND b.rank = f.rank AND b.seq = f.seq
   JOIN alive AS a ON a.step = f.step AND a.rank = f.rank AND a.seq = f.seq
+  GROUP BY n.step, n.rank, n.seq
 )
 SELECT
   n.step,
@@ -69,7 +70,7 @@ SELECT
   n.weight,
   p.manner IS NOT DISTINCT FROM 'given' AS given,
   n.alive,
-  f.seq IS NOT NULL AS after_forward,
+  f.forward_seq,
   n.name,
   n.api,
   n.phase,

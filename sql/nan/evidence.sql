@@ -1,7 +1,8 @@
 -- nan/evidence: one row per call that may be an origin, with what a reader wants to see of it.
 --
--- Eight of a rank and step: the first whose bad values live, then the first of the others. A
--- backward call has no stack of its own: its forward call's is given, and what that one read.
+-- Eight of a rank and step, and eight more where communication brought one: the first whose bad
+-- values live, then the first of the others. A backward call has no stack of its own: its forward
+-- call's is given, and what that one read.
 --
 -- scope:   rank
 -- uses:    lib/words_for, lib/forward_name
@@ -18,12 +19,14 @@
 WITH likely AS (
   SELECT step, rank, seq, forward_name(name) AS forward
   FROM (
-    SELECT step, rank, seq, name, alive FROM entries
+    SELECT step, rank, seq, name, alive, entry = 'received' AS received FROM entries
     UNION ALL
-    SELECT step, rank, seq, name, true FROM saturations
+    SELECT step, rank, seq, name, true, false FROM saturations
   )
   GROUP BY step, rank, seq, name
-  QUALIFY row_number() OVER (PARTITION BY step, rank ORDER BY NOT bool_or(alive), seq) <= 8
+  QUALIFY row_number() OVER (
+    PARTITION BY step, rank, bool_and(received) ORDER BY NOT bool_or(alive), seq
+  ) <= 8
 ),
 shown AS (
   SELECT step, rank, seq, seq AS text_seq FROM likely

@@ -3,7 +3,8 @@
 --
 -- Given for entries that do not live on their own rank, for which everything depends on where they
 -- went, and, where lineage is on record, for those that live too. `entry_seq` is the call of the
--- entry; NULL stands for any communication call it was received by.
+-- entry; NULL stands for any communication call it was received by. A backward call that made one
+-- of a finite gradient goes on from its forward call, if that held one: autograd had saved it.
 --
 -- scope:   rank
 -- reads:   ways          one row per way by which a NaN or infinity lives on, from nan/ways
@@ -28,12 +29,19 @@ starts AS (
   LEFT JOIN with_lineage AS w USING (step, rank)
   WHERE NOT e.alive OR w.rank IS NOT NULL
 ),
+onward AS (
+  SELECT rank, producer_step, producer_seq, step, seq FROM ways
+  UNION ALL
+  SELECT rank, step, forward_seq, step, seq
+  FROM entries
+  WHERE forward_seq IS NOT NULL AND entry IN ('birth', 'turned')
+),
 way AS (
   SELECT rank, step, seq, step AS entry_step, entry_seq, received FROM starts
   UNION
   SELECT e.rank, e.step, e.seq, w.entry_step, w.entry_seq, w.received
   FROM way AS w
-  JOIN ways AS e ON e.rank = w.rank AND e.producer_step = w.step AND e.producer_seq = w.seq
+  JOIN onward AS e ON e.rank = w.rank AND e.producer_step = w.step AND e.producer_seq = w.seq
 )
 SELECT e.step, e.rank, e.seq, w.entry_step, w.entry_seq, w.received
 FROM way AS w

@@ -55,7 +55,7 @@ LEFT JOIN weight_updates AS u
   ON u.step = e.step AND u.rank = e.rank AND u.seq = e.seq AND u.entry = e.entry
 WHERE e.entry NOT IN ('received', 'carried')
   AND CASE
-    WHEN s.lineage THEN NOT e.after_forward
+    WHEN s.lineage THEN e.forward_seq IS NULL
     ELSE o.seq = e.seq AND o.entry = e.entry
   END
 QUALIFY e.entry <> 'import'

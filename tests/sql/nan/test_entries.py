@@ -15,7 +15,7 @@ def test_every_column_of_an_entry(ask) -> None:
     assert db.rows() == [
         (
             *(2, 1, 3, "birth", ["output.0"], ["inf", "-inf"], 4, "float32"),
-            *(False, False, False, False, "Torch.log.0.forward", "log", "forward", "decoder.0"),
+            *(False, False, False, None, "Torch.log.0.forward", "log", "forward", "decoder.0"),
         )
     ]
 
@@ -122,7 +122,7 @@ def backward(
 def test_after_a_forward_that_held_a_living_bad_value(ask, entry: str) -> None:
     name = "Torch.log.0.backward log backward -"
     db = backward(ask, forward="Torch.log.0.forward", name=name, entry=entry)
-    assert db.rows("after_forward") == [(True,)]
+    assert db.rows("forward_seq") == [(3,)]
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,13 @@ def test_after_a_forward_that_held_a_living_bad_value(ask, entry: str) -> None:
 def test_not_after_another_or_a_finite_forward(ask, forward: str, bad: str, alive: str) -> None:
     name = "Torch.log.0.backward log backward -"
     db = backward(ask, forward=forward, name=name, bad=bad, alive=alive)
-    assert db.rows("after_forward") == [(False,)]
+    assert db.rows("forward_seq") == [(None,)]
 
 
 def test_after_the_forward_of_a_module(ask) -> None:
     name = "Module.mlp.Mlp.backward.0 Mlp backward mlp"
     db = backward(ask, forward="Module.mlp.Mlp.forward.0", name=name)
-    assert db.rows("after_forward") == [(True,)]
+    assert db.rows("forward_seq") == [(3,)]
 
 
 def test_a_forward_module_is_not_after_itself(ask) -> None:
@@ -152,14 +152,14 @@ def test_a_forward_module_is_not_after_itself(ask) -> None:
         "call_facts", CALLS, "0 0 3 Module.mlp.Mlp.forward.0 Mlp forward mlp"
     )
     db.table("bad_calls", "step rank seq", "0 0 3").table("alive", "step rank seq", "0 0 3")
-    assert db.table("entry_tensors", TENSORS, BIRTH).rows("after_forward") == [(False,)]
+    assert db.table("entry_tensors", TENSORS, BIRTH).rows("forward_seq") == [(None,)]
 
 
 @pytest.mark.parametrize("name", ["Torch.mul.0.forward mul", "Module.mlp.Mlp.parameters_grad Mlp"])
 def test_a_call_of_backward_that_has_no_forward_is_not_after_itself(ask, name: str) -> None:
     db = ask("nan/entries").table("call_facts", CALLS, f"0 0 3 {name} backward -")
     db.table("bad_calls", "step rank seq", "0 0 3").table("alive", "step rank seq", "0 0 3")
-    assert db.table("entry_tensors", TENSORS, BIRTH).rows("after_forward") == [(False,)]
+    assert db.table("entry_tensors", TENSORS, BIRTH).rows("forward_seq") == [(None,)]
 
 
 def test_what_is_not_recorded_of_the_call_stays_unknown(ask) -> None:

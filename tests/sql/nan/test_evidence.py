@@ -88,6 +88,11 @@ class TestEight:
         db = self.calls(ask, *entries)
         assert db.rows("seq") == [(seq,) for seq in (0, 1, 2, 3, 4, 5, 9, 12)]
 
+    def test_what_was_received_takes_no_place_of_the_others(self, ask) -> None:
+        entries = [f"0 0 {seq} received a.{seq} true" for seq in range(9)]
+        db = self.calls(ask, *entries, "0 0 12 birth a.12 false", "0 0 3 birth a.3 true")
+        assert db.rows("seq") == [(seq,) for seq in (0, 1, 2, 3, 4, 5, 6, 7, 8, 12)]
+
     def test_a_saturation_counts_as_what_lives(self, ask) -> None:
         entries = (f"0 0 {seq} birth a.{seq} false" for seq in range(10))
         db = self.calls(ask, *entries).table("saturations", SATURATIONS, "0 0 14 a.14")

@@ -51,6 +51,28 @@ def test_an_entry_that_lives_only_where_lineage_is_on_record(
     assert db.rows() == rows
 
 
+class TestSavedForBackward:
+    """Call 3 of forward holds one that lives; call 5, its backward, reads a finite gradient."""
+
+    def exits(self, ask, entry: str, *, forward: str = "3"):
+        db = ask("nan/exits").table("bad_tensors", LINEAGE, "0 0 3 8")
+        columns = f"{ENTRIES} forward_seq"
+        db.table("entries", columns, "0 0 3 birth true -", f"0 0 5 {entry} true {forward}")
+        return db.table("edges", EDGES, "0 0 5 0 6 sends")
+
+    @pytest.mark.parametrize("entry", ["birth", "turned"])
+    def test_it_leaves_by_what_the_backward_call_made(self, ask, entry: str) -> None:
+        assert self.exits(ask, entry).rows("seq entry_seq") == [(6, 3), (6, 5)]
+
+    @pytest.mark.parametrize("entry", ["import", "lost", "carried"])
+    def test_not_by_what_the_backward_call_read(self, ask, entry: str) -> None:
+        assert self.exits(ask, entry).rows("seq entry_seq") == [(6, 5)]
+
+    def test_not_by_the_backward_of_another_call(self, ask) -> None:
+        assert self.exits(ask, "birth", forward="-").rows("seq entry_seq") == [(6, 5)]
+        assert self.exits(ask, "birth", forward="2").rows("seq entry_seq") == [(6, 5)]
+
+
 def test_what_was_received_and_does_not_live_is_named_by_its_call(ask) -> None:
     db = ask("nan/exits").table("entries", ENTRIES, "0 0 3 received false")
     assert db.table("edges", EDGES, "0 0 3 0 5 sends").rows() == [(0, 0, 5, 0, 3, True)]

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 ENTRIES = (
-    "step rank seq entry slots found dtype weight given alive after_forward name api phase module"
+    "step rank seq entry slots found dtype weight given alive forward_seq name api phase module"
 )
 PLACES = "step rank seq entry"
 UPDATES = "step rank seq entry manner"
 
 
 def entry(
-    place: str, kind: str, *, weight: str = "false", phase: str = "forward", after: str = "false"
+    place: str, kind: str, *, weight: str = "false", phase: str = "forward", after: str = "-"
 ) -> str:
     return (
         f"{place} {kind} [output.0] [nan] float32 {weight} false true {after} "
@@ -99,7 +99,7 @@ def test_by_order_what_a_communication_call_read_not_what_it_received(ask) -> No
 
 
 def test_by_order_a_backward_call_after_its_forward_may_be_the_first(ask) -> None:
-    row = entry("0 0 3", "birth", phase="backward", after="true")
+    row = entry("0 0 3", "birth", phase="backward", after="2")
     assert ask_for(ask, row, lineage=False).rows("seq") == [(3,)]
 
 
@@ -117,7 +117,7 @@ def test_by_lineage_every_one_that_was_not_received(ask) -> None:
 def test_by_lineage_not_a_backward_call_that_was_bad_in_its_forward(ask) -> None:
     rows = (
         entry("0 0 3", "birth"),
-        entry("0 0 8", "birth", phase="backward", after="true"),
+        entry("0 0 8", "birth", phase="backward", after="2"),
         entry("0 0 9", "birth", phase="backward"),
     )
     assert ask_for(ask, *rows, lineage=True).rows("seq") == [(3,), (9,)]
