@@ -107,8 +107,8 @@ class Rows:
 
     def table(self) -> pa.Table:
         """Return the rows so far."""
-        values = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._names)
-        columns = dict(zip(self._names, values, strict=True))
+        values = zip(*self._rows) if self._rows else ([] for _ in self._names)
+        columns = dict(zip(self._names, values))
         return pa.Table.from_arrays(
             [
                 pa.array(columns[field.name], field.type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 
 OWN = str(Path(__file__).resolve().parent)
 DEEPEST = 64
@@ -22,14 +22,14 @@ class Stacks:
 
     def text(self) -> str:
         """Return the stack of the caller: `file:line in function | code`, a frame a line."""
-        frame = sys._getframe(1)
-        places = []
+        frame: FrameType | None = sys._getframe(1)
+        places: list[tuple[int, int]] = []
         while frame is not None and len(places) < DEEPEST:
             code = frame.f_code
             if id(code) not in self._codes:
                 self._codes[id(code)] = code
             places.append((id(code), frame.f_lineno))
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         key = tuple(places)
         if key not in self._texts:
             lines = map(self._line, key)

@@ -9,7 +9,7 @@ engine's own addition is recorded as a call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ import torch
 
 from .recorder import Recorder
 from .torch_names import Names
-from .torch_rows import Row, Rows, is_bad
+from .torch_rows import Row, Rows
 from .torch_tensors import Slots
 
 OWNER, GRADIENTS = "crossrank.owner", "crossrank.gradients"
@@ -64,7 +64,7 @@ class Backward:
     def stop(self) -> None:
         """Take the hooks off the leaves; those on nodes go with the graph."""
         for handles in self._leaves.values():
-            for handle in handles:
+            for handle in handles[1:]:
                 handle.remove()
         self._leaves.clear()
 
@@ -73,7 +73,7 @@ class Backward:
         if tensor.grad_fn is not None:
             return tensor.grad_fn, tensor.output_nr
         self._watch_leaf(tensor)
-        return torch.autograd.graph.get_gradient_edge(tensor).node, 0
+        return _leaf_node(tensor), 0
 
     def attach(
         self, columns: dict[str, Any], results: Slots, edges: Sequence[tuple[str, Any, int]]
@@ -82,7 +82,7 @@ class Backward:
         owner = Owner(columns)
         ends = [node for _, node, _ in edges]
         places: dict[Any, dict[int, str]] = {}
-        waiting = []
+        waiting: list[Any] = []
         for slot, tensor in results:
             if tensor.requires_grad and tensor.grad_fn is not None:
                 place = slot.partition(".")[2]
@@ -233,22 +233,24 @@ class Backward:
         """Record what is added to the gradient of a leaf."""
         if id(leaf) in self._leaves or not leaf.is_leaf or type(leaf).__name__ == "DTensor":
             return
-        known = weakref.ref(leaf, lambda _, key=id(leaf): self._leaves.pop(key, None))
-        came: list[Row] = []
-        before: Callable[[torch.Tensor], None] = lambda gradient: self._recorder.guarded(
-            self._before_leaf, known, gradient, came
-        )
-        after: Callable[[torch.Tensor], None] = lambda tensor: self._recorder.guarded(
-            self._after_leaf, tensor, came
-        )
-        handles: list[Any] = [leaf.register_hook(before)]
-        handles.append(leaf.register_post_accumulate_grad_hook(after))
-        self._leaves[id(leaf)] = [*handles]
+        key, came = id(leaf), list[Row]()
+        known = weakref.ref(leaf, lambda _: self._leaves.pop(key, None))
+
+        def before(gradient: torch.Tensor) -> None:
+            self._recorder.guarded(self._before_leaf, known, gradient, came)
+
+        def after(tensor: torch.Tensor) -> None:
+            self._recorder.guarded(self._after_leaf, tensor, came)
+
+        self._leaves[key] = [
+            known,  # alive as long as the hooks, to be told of the end
+            leaf.register_hook(before),
+            leaf.register_post_accumulate_grad_hook(after),
+        ]
 
     def _before_leaf(self, known: Any, gradient: torch.Tensor, came: list[Row]) -> None:
         leaf = known()
-        node = torch.autograd.graph.get_gradient_edge(leaf).node
-        parts = node.metadata.pop(GRADIENTS, {}).get(0, [])
+        parts = _leaf_node(leaf).metadata.pop(GRADIENTS, {}).get(0, [])
         came[:] = [self.incoming("input.0", gradient, parts)]
         if leaf.grad is not None:
             came.append(self._rows.read("input.grad", leaf.grad))
@@ -265,6 +267,11 @@ class Backward:
         }  # fmt: skip
         self._recorder.add(columns, [row | {"seq": seq} for row in [*came, made]])
         came.clear()
+
+
+def _leaf_node(leaf: Any) -> Any:
+    """Return the node that adds to a leaf's gradient."""
+    return torch.autograd.graph.get_gradient_edge(leaf).node
 
 
 def _is_leaf(node: Any) -> bool:

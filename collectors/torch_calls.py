@@ -1,8 +1,8 @@
 """Records every call of PyTorch: what it read, what it made, where it stands.
 
 A TorchFunctionMode sees every function of torch, of tensors and of torch.distributed, however the
-user's code got hold of it, and replaces nothing. It hands over the outermost call of each; what that
-calls itself is not seen, but for communication.
+user's code got hold of it, and replaces nothing. It hands over the outermost call of each; what
+that calls itself is not seen, but for communication.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .recorder import Recorder
 from .stacks import Stacks
 from .torch_backward import Backward
 from .torch_comm import Communication, Transfer
-from .torch_modules import ModulePaths
 from .torch_lineage import Value
+from .torch_modules import ModulePaths
 from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN, Api, Names, api_of
 from .torch_rows import Row, Rows
 from .torch_tensors import (
@@ -194,7 +194,7 @@ class Calls:
         read = {memory_of(t) for _, t in call.inputs}
         partly = PARTLY_WRITTEN.get(call.api.name, ())
         fresh = [
-            id(t) in changed or memory_of(t) not in read or (bool(partly) and slot not in partly)
+            slot not in partly and (bool(partly) or id(t) in changed or memory_of(t) not in read)
             for slot, t in results
         ]
         if reserved and not any(fresh):  # a view of memory reads none of it
@@ -264,7 +264,7 @@ class CallMode(TorchFunctionMode):
         super().__init__()
         self._calls = calls
 
-    def __torch_function__(  # type: ignore[override]
+    def __torch_function__(
         self,
         func: Callable[..., Any],
         types: Any,
@@ -279,4 +279,4 @@ def memory_of(tensor: torch.Tensor) -> int | None:
     tensor = local(tensor)
     if tensor.layout != torch.strided or tensor.device.type == "meta":
         return None
-    return tensor.untyped_storage()._cdata
+    return int(tensor.untyped_storage()._cdata)

@@ -1,4 +1,4 @@
-"""What a communication call is about: its group, the other end, which tensors it reads and fills."""
+"""What a communication call is about: its group, the other end, the tensors it reads and fills."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
 import torch.distributed as dist
 
 from .torch_names import Api
@@ -17,6 +16,8 @@ from .torch_tensors import Slots, local, tensors_in
 
 if TYPE_CHECKING:
     from .torch_calls import Call
+
+_c10d: Any = dist.distributed_c10d
 
 SAME = {
     "all_gather_single": "all_gather_into_tensor",
@@ -130,7 +131,7 @@ class Communication:
         names = [value for value in args if isinstance(value, str)]
         columns: dict[str, Any] = {"async": True}
         if names:
-            group = dist.distributed_c10d._resolve_process_group(names[-1])
+            group = _c10d._resolve_process_group(names[-1])
             columns |= self._group_columns(group, name)
         if len(names) > 1:
             columns["reduce_op"] = names[0].upper()
@@ -156,7 +157,7 @@ class Communication:
         for word in ("src", "dst"):
             end = given.get(word)
             if end is None and given.get(f"group_{word}") is not None:
-                end = dist.get_global_rank(group or dist.group.WORLD, given[f"group_{word}"])
+                end = _c10d.get_global_rank(group or dist.group.WORLD, given[f"group_{word}"])
             if end is not None:
                 columns["peer" if name.endswith(("send", "recv")) else "root"] = end
         if "root" not in columns and name in ("broadcast", "scatter", "gather", "reduce"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -53,7 +54,7 @@ class Lineage:
     """The values of all tensors that are alive and known."""
 
     def __init__(self) -> None:
-        self._tensors: dict[int, tuple[object, Value]] = {}
+        self._tensors: dict[int, tuple[Any, Value]] = {}
         self._memory: dict[int, _Memory] = {}
         self._order = itertools.count(1)
         self._sweep_at = 4096
@@ -117,7 +118,7 @@ class Lineage:
         return value
 
     def _know(self, tensor: torch.Tensor, value: Value) -> None:
-        self._tensors[tensor._cdata] = torch._C._WeakTensorRef(tensor), value
+        self._tensors[tensor._cdata] = _weak(tensor), value
         if len(self._tensors) + len(self._memory) > self._sweep_at:
             self._sweep()
 
@@ -139,11 +140,16 @@ class Lineage:
 
     def _sweep(self) -> None:
         """Forget what is dead."""
-        for key in [k for k, (watch, _) in self._tensors.items() if watch.expired()]:  # type: ignore[attr-defined]
+        for key in [k for k, (watch, _) in self._tensors.items() if watch.expired()]:
             del self._tensors[key]
         for key in [k for k, memory in self._memory.items() if memory.watch.expired()]:
             del self._memory[key]
         self._sweep_at = max(4096, 2 * (len(self._tensors) + len(self._memory)))
+
+
+def _weak(tensor: torch.Tensor) -> Any:
+    """Return a reference that neither keeps a tensor alive nor lets its address be used again."""
+    return torch._C._WeakTensorRef(tensor)  # type: ignore[attr-defined]
 
 
 def _span(tensor: torch.Tensor) -> tuple[int, int] | None:
@@ -157,6 +163,6 @@ def _span(tensor: torch.Tensor) -> tuple[int, int] | None:
     if tensor.device.type == "meta":
         return None
     size = tensor.element_size()
-    start = tensor.storage_offset() * size
-    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+    start = int(tensor.storage_offset()) * size
+    last = sum(int((n - 1) * stride) for n, stride in zip(tensor.shape, tensor.stride()))
     return start, start + (last + 1) * size

@@ -35,7 +35,7 @@ MEMORY_ONLY = {
 """Functions that reserve memory without writing it."""
 
 PARTLY_WRITTEN = {"all_gather_copy_in": ("input.1", "output.1")}
-"""Functions that write a part of memory and hand on the rest as it is: FSDP's, before it gathers."""
+"""Functions that write a part of memory and hand on the rest as it is: FSDP's, before a gather."""
 
 COMMUNICATION = ("torch.distributed", "torch._ops._c10d_functional", "torch._ops.c10d_functional")
 

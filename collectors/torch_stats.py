@@ -23,8 +23,13 @@ MEASURED = ("min", "max", "sum", "norm", "nan_count", "posinf_count", "neginf_co
 SMALL_SQUARES = 1e-18
 """A float32 norm below this may have lost squares to underflow."""
 
-UNREADABLE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr,
-              torch.sparse_bsc, torch._mkldnn)  # fmt: skip
+UNREADABLE = (
+    torch.sparse_coo,
+    torch.sparse_csr,
+    torch.sparse_csc,
+    torch.sparse_bsr,
+    torch.sparse_bsc,
+)
 
 
 def short_dtype(dtype: torch.dtype) -> str:
