@@ -20,7 +20,7 @@ from .torch_calls import Calls
 from .torch_hooks import Hooks
 from .torch_lineage import Lineage
 from .torch_modules import ModulePaths
-from .torch_rows import Rows
+from .torch_rows import Rows, finish
 from .torch_tensors import local
 
 OWNER = "crossrank's collector of this process"
@@ -82,7 +82,7 @@ class PrecisionDebugger:
             )
             return
         if self._calls is None:
-            self._recorder = Recorder(self._config.dump_path, rank, _run(self._config))
+            self._recorder = Recorder(self._config.dump_path, rank, _run(self._config), finish)
             self._calls = Calls(self._recorder, Rows(Lineage()), ModulePaths())
         models = [model] if isinstance(model, nn.Module) else list(model or [])
         self._calls.modules.show(models)

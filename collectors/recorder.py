@@ -5,12 +5,18 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .parts import RunInfo
 from .writer import ShardWriter
+
+DEFERRED = "deferred"
+"""Key under which the row of a tensor keeps numbers that are still on a device."""
+
+MOST_WAITING = 1000
+"""Calls that wait for one copy from a device."""
 
 
 class Recorder:
@@ -22,12 +28,21 @@ class Recorder:
         dump: folder of the whole dump.
         rank: global rank.
         run: what all ranks share.
+        finish: brings the numbers of rows over that are still on a device, under DEFERRED.
     """
 
-    def __init__(self, dump: Path, rank: int, run: RunInfo) -> None:
-        self._dump, self._rank, self._run = dump, rank, run
+    def __init__(
+        self,
+        dump: Path,
+        rank: int,
+        run: RunInfo,
+        finish: Callable[[Sequence[dict[str, Any]]], None],
+    ) -> None:
+        self._dump, self._rank, self._run, self._finish = dump, rank, run, finish
         self._seqs = itertools.count()
         self._writer: ShardWriter | None = None
+        self._waiting: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+        self._deferred = False
         self.lock = threading.RLock()
         self.thread = threading.local()
         self.failures = 0
@@ -43,6 +58,7 @@ class Recorder:
         """Mark the step whole, and write it."""
         self.on = False
         if self._writer:
+            self._settle()
             self._writer.close(complete=not self.failures)
             self._writer = None
 
@@ -51,8 +67,20 @@ class Recorder:
         return next(self._seqs)
 
     def add(self, call: dict[str, Any], tensors: list[dict[str, Any]]) -> None:
-        """Write down one call with its tensors."""
+        """Write down one call with its tensors; their numbers may still be on a device."""
         with self.lock:
+            self._waiting.append((call, tensors))
+            self._deferred = self._deferred or any(DEFERRED in row for row in tensors)
+            if not self._deferred or len(self._waiting) >= MOST_WAITING:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Hand over the calls that wait, once the numbers of all are here."""
+        waiting, self._waiting, self._deferred = self._waiting, [], False
+        rows = [row for _, tensors in waiting for row in tensors if DEFERRED in row]
+        if rows:
+            self._finish(rows)
+        for call, tensors in waiting:
             if self._writer:
                 self._writer.add(call, tensors)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from .recorder import DEFERRED
 from .torch_lineage import Lineage
-from .torch_stats import measure, short_dtype
+from .torch_stats import measure, read_back, short_dtype
 from .torch_tensors import layout_of, local
 
 Row = dict[str, Any]
 """Columns of `tensors`."""
-
-DEFERRED = "deferred"
-"""Key under which a row keeps numbers that are still on a device."""
 
 
 class Rows:
@@ -76,6 +75,13 @@ class Rows:
         else:
             row.update(measured)
         return row
+
+
+def finish(rows: Sequence[Row]) -> None:
+    """Fill in the numbers of rows that are still on a device."""
+    found = read_back([row.pop(DEFERRED) for row in rows], [row["dtype"] for row in rows])
+    for row, stats in zip(rows, found):
+        row.update(stats)
 
 
 def is_bad(row: Row) -> bool:

@@ -20,6 +20,9 @@ Stats = dict[str, Any]
 MEASURED = ("min", "max", "sum", "norm", "nan_count", "posinf_count", "neginf_count", "zero_count")
 """What is computed on a device, in this order."""
 
+BLOCK = 1024
+"""Elements whose squares are added up in float32."""
+
 SMALL_SQUARES = 1e-18
 """A float32 norm below this may have lost squares to underflow."""
 
@@ -51,26 +54,32 @@ def measure(tensor: torch.Tensor) -> Stats | torch.Tensor:
     if plain.device.type != "cpu":
         return _on_device(plain)
     stats = _floats(plain) if plain.is_floating_point() else _integers(plain)
-    return _finished(stats, tensor.dtype)
+    return _finished(stats, short_dtype(tensor.dtype))
 
 
-def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[torch.dtype]) -> list[Stats]:
-    """Return the statistics of many tensors of one device, in one copy to the host."""
-    rows = torch.stack([numbers.to(torch.float64) for numbers in _movable(measured)]).tolist()
-    found = []
-    for row, dtype in zip(rows, dtypes):
-        stats: Stats = dict(zip(MEASURED, row))
-        counts = {key: int(stats[key]) for key in MEASURED if key.endswith("_count")}
-        total, finite = stats.pop("sum"), int(row[-1])
-        found.append(
-            _finished({**stats, **counts, "mean": total / finite if finite else None}, dtype)
-        )
+def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[str]) -> list[Stats]:
+    """Return the statistics of many tensors, in one copy to the host for each device.
+
+    Args:
+        measured: what `measure` gave for tensors on a device.
+        dtypes: of these tensors, in the short form.
+    """
+    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for place, numbers in enumerate(measured):
+        kinds.setdefault((numbers.device, numbers.dtype), []).append(place)
+    found: list[Stats] = [{} for _ in measured]
+    for places in kinds.values():
+        rows = torch.stack([measured[place] for place in places]).cpu().tolist()
+        for place, row in zip(places, rows):
+            found[place] = _from_numbers(row, dtypes[place])
     return found
 
 
-def _movable(measured: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the numbers on the host: one copy for each device."""
-    return list(torch.stack(list(measured)).cpu())
+def _from_numbers(row: Sequence[float], dtype: str) -> Stats:
+    stats: Stats = dict(zip(MEASURED, row))
+    total, finite = stats.pop("sum"), int(row[-1])
+    counts = {key: int(value) for key, value in stats.items() if key.endswith("_count")}
+    return _finished({**stats, **counts, "mean": total / finite if finite else None}, dtype)
 
 
 def _readable(tensor: torch.Tensor) -> bool:
@@ -97,7 +106,7 @@ def _floats(tensor: torch.Tensor) -> Stats:
         return _with_nonfinite(tensor)
     wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
     total = tensor.sum(dtype=wide).item()
-    norm = torch.linalg.vector_norm(tensor, dtype=wide).item()
+    norm = _norm(tensor, wide)
     largest = max(abs(low), abs(high))
     if not (math.isfinite(total) and math.isfinite(norm)) or (largest and norm < SMALL_SQUARES):
         total, norm = _scaled(tensor, largest)
@@ -111,6 +120,17 @@ def _floats(tensor: torch.Tensor) -> Stats:
         "neginf_count": 0,
         "zero_count": tensor.numel() - int(torch.count_nonzero(tensor)),
     }
+
+
+def _norm(tensor: torch.Tensor, wide: torch.dtype) -> float:
+    """Return the L2 norm, added up in blocks: one float32 sum over all loses digits."""
+    flat = tensor.reshape(-1)
+    whole = flat.numel() // BLOCK * BLOCK
+    rest = torch.linalg.vector_norm(flat[whole:], dtype=wide).item()
+    if not whole:
+        return rest
+    blocks = torch.linalg.vector_norm(flat[:whole].view(-1, BLOCK), dim=1, dtype=wide)
+    return math.hypot(torch.linalg.vector_norm(blocks, dtype=torch.float64).item(), rest)
 
 
 def _scaled(tensor: torch.Tensor, largest: float) -> tuple[float, float]:
@@ -170,9 +190,9 @@ def _on_device(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack([number.to(values.dtype) for number in numbers])
 
 
-def _finished(stats: Stats, dtype: torch.dtype) -> Stats:
+def _finished(stats: Stats, dtype: str) -> Stats:
     """Add what follows from the numbers."""
-    limit = FLOAT_LIMIT.get(short_dtype(dtype))
+    limit = FLOAT_LIMIT.get(dtype)
     bounds = [abs(stats[key]) for key in ("min", "max") if math.isfinite(stats.get(key, math.inf))]
     if not bounds:
         stats = {key: value for key, value in stats.items() if key.endswith("_count")}
