@@ -82,7 +82,13 @@ class PrecisionDebugger:
             )
             return
         if self._calls is None:
-            self._recorder = Recorder(self._config.dump_path, rank, _run(self._config), finish)
+            self._recorder = Recorder(
+                self._config.dump_path,
+                rank,
+                _run(self._config),
+                finish,
+                torch._C.DisableTorchFunction,
+            )
             self._calls = Calls(self._recorder, Rows(Lineage()), ModulePaths())
         models = [model] if isinstance(model, nn.Module) else list(model or [])
         self._calls.modules.show(models)

@@ -6,6 +6,7 @@ import itertools
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ class Recorder:
         rank: global rank.
         run: what all ranks share.
         finish: brings the numbers of rows over that are still on a device, under DEFERRED.
+        unseen: a context in which no interception of ours takes place.
     """
 
     def __init__(
@@ -37,7 +39,9 @@ class Recorder:
         rank: int,
         run: RunInfo,
         finish: Callable[[Sequence[dict[str, Any]]], None],
+        unseen: Callable[[], AbstractContextManager[Any]],
     ) -> None:
+        self._unseen = unseen
         self._dump, self._rank, self._run, self._finish = dump, rank, run, finish
         self._seqs = itertools.count()
         self._writer: ShardWriter | None = None
@@ -93,7 +97,8 @@ class Recorder:
             return None
         self.thread.busy = True
         try:
-            return work(*args)
+            with self._unseen():
+                return work(*args)
         except Exception as error:
             self._fail(error)
             return None

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .torch_stats import Measured
+
 KEPT_WRITES = 64
 """Writes into one piece of memory that are remembered, the latest ones."""
 
@@ -28,7 +30,8 @@ class Value:
         order: of the write among all writes; reads follow the latest.
         seq: the call that made it; None: nothing on record did.
         slot: the call's result.
-        bad: it holds NaN or an infinity, as far as that is known on the host.
+        tensor: address of the TensorImpl it was made in.
+        measured: what it held then, if that is known on the host.
         reserved: nothing wrote it yet: what it holds means nothing.
         weight: it is a parameter or buffer of the model, as it came in.
     """
@@ -37,9 +40,16 @@ class Value:
     order: int
     seq: int | None
     slot: str | None
-    bad: bool = False
+    tensor: int = 0
+    measured: Measured | None = None
     reserved: bool = False
     weight: bool = False
+
+    @property
+    def is_bad(self) -> bool:
+        """Tell whether it is known to hold NaN or an infinity, and that means something."""
+        stats = {} if self.reserved or not self.measured else self.measured.stats
+        return any(stats.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))
 
 
 @dataclass
@@ -70,8 +80,8 @@ class Lineage:
         slot: str,
         *,
         fresh: bool,
-        bad: bool = False,
         reserved: bool = False,
+        measured: Measured | None = None,
     ) -> Value:
         """Remember what a call made.
 
@@ -80,11 +90,11 @@ class Lineage:
             seq: the call.
             slot: the result's.
             fresh: the memory was written, not only seen through another view.
-            bad: whether it holds NaN or an infinity.
             reserved: whether the memory was only reserved.
+            measured: what it holds.
         """
         order = next(self._order)
-        value = Value(order, order, seq, slot, bad and not reserved, reserved)
+        value = Value(order, order, seq, slot, tensor._cdata, measured, reserved)
         self._know(tensor, value)
         if fresh and (span := _span(tensor)):
             self._write(tensor, span, value)
@@ -136,7 +146,7 @@ class Lineage:
             return None
         touching = [w for start, end, w in memory.writes if start < span[1] and end > span[0]]
         # of several parts the bad one is what made the whole bad
-        return max(touching, key=lambda value: (value.bad, value.order), default=None)
+        return max(touching, key=lambda value: (value.is_bad, value.order), default=None)
 
     def _sweep(self) -> None:
         """Forget what is dead."""

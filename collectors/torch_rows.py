@@ -9,7 +9,7 @@ import torch
 
 from .recorder import DEFERRED
 from .torch_lineage import Lineage
-from .torch_stats import measure, read_back, short_dtype
+from .torch_stats import Measured, measure, read_back, short_dtype
 from .torch_tensors import layout_of, local
 
 Row = dict[str, Any]
@@ -30,10 +30,11 @@ class Rows:
         """Return the row of a tensor that a call reads, before it runs."""
         value = self.lineage.value_of(local(tensor))
         weight = value.weight or isinstance(tensor, torch.nn.Parameter)
-        row = self.seen(slot, tensor, "parameter" if weight else "input", role)
-        return row | {
-            "value_id": value.id, "producer_seq": value.seq, "producer_slot": value.slot
-        }  # fmt: skip
+        before = value.measured if value.tensor == local(tensor)._cdata else None
+        row, _ = _look(slot, tensor, "parameter" if weight else "input", role, before)
+        row["value_id"] = value.id
+        row["producer_seq"], row["producer_slot"] = value.seq, value.slot
+        return row
 
     def is_reserved(self, tensor: torch.Tensor) -> bool:
         """Tell whether nothing has written a tensor's memory yet."""
@@ -51,30 +52,38 @@ class Rows:
             fresh: it was written, not only seen through a view.
             role: `buffer` for memory that was only reserved.
         """
-        row = self.seen(slot, tensor, "output", role)
+        row, measured = _look(slot, tensor, "output", role)
+        reserved = role == "buffer"
         value = self.lineage.wrote(
-            local(tensor), seq, slot, fresh=fresh, bad=is_bad(row), reserved=role == "buffer"
+            local(tensor), seq, slot, fresh=fresh, reserved=reserved, measured=measured
         )
-        return row | {"value_id": value.id}
+        row["value_id"] = value.id
+        return row
 
     def seen(self, slot: str, tensor: torch.Tensor, direction: str, role: str) -> Row:
         """Return the row of a tensor without its lineage."""
-        row: Row = {
-            "slot": slot,
-            "direction": direction,
-            "role": role,
-            "dtype": short_dtype(tensor.dtype),
-            "shape": list(tensor.shape),
-            "numel": tensor.numel(),
-            "requires_grad": tensor.requires_grad,
-            "layout": layout_of(tensor),
-        }
-        measured = measure(local(tensor))
-        if isinstance(measured, torch.Tensor):
-            row[DEFERRED] = measured
-        else:
-            row.update(measured)
-        return row
+        return _look(slot, tensor, direction, role)[0]
+
+
+def _look(
+    slot: str, tensor: torch.Tensor, direction: str, role: str, before: Measured | None = None
+) -> tuple[Row, Measured | None]:
+    row: Row = {
+        "slot": slot,
+        "direction": direction,
+        "role": role,
+        "dtype": short_dtype(tensor.dtype),
+        "shape": list(tensor.shape),
+        "numel": tensor.numel(),
+        "requires_grad": tensor.requires_grad,
+        "layout": layout_of(tensor),
+    }
+    measured = measure(local(tensor), before)
+    if isinstance(measured, torch.Tensor):
+        row[DEFERRED] = measured
+        return row, None
+    row.update(measured.stats)
+    return row, measured
 
 
 def finish(rows: Sequence[Row]) -> None:
@@ -82,8 +91,3 @@ def finish(rows: Sequence[Row]) -> None:
     found = read_back([row.pop(DEFERRED) for row in rows], [row["dtype"] for row in rows])
     for row, stats in zip(rows, found):
         row.update(stats)
-
-
-def is_bad(row: Row) -> bool:
-    """Tell whether a row is known to hold NaN or an infinity."""
-    return any(row.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -40,21 +40,44 @@ def short_dtype(dtype: torch.dtype) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def measure(tensor: torch.Tensor) -> Stats | torch.Tensor:
+class Measured(NamedTuple):
+    """The statistics of a tensor on the host.
+
+    Args:
+        stats: the columns.
+        total: the sum of all elements, by which a later look knows it again; None: it cannot.
+    """
+
+    stats: Stats
+    total: float | None = None
+
+
+def measure(tensor: torch.Tensor, before: Measured | None = None) -> Measured | torch.Tensor:
     """Return the statistics of a tensor, or for one on a device the numbers for `read_back`.
 
     Empty: no numbers, and nothing bad. What holds no values here (meta, fake, sparse, quantized,
     inside of a function transform): no columns at all, not recorded.
+
+    Args:
+        tensor: any.
+        before: what was measured of this very tensor; taken again when the sum is still the same.
     """
     if not _readable(tensor):
-        return {}
+        return Measured({})
     if tensor.numel() == 0:
-        return {"has_nan": False, "has_posinf": False, "has_neginf": False}
+        return Measured({"has_nan": False, "has_posinf": False, "has_neginf": False})
     plain = _plain(tensor.detach())
     if plain.device.type != "cpu":
         return _on_device(plain)
-    stats = _floats(plain) if plain.is_floating_point() else _integers(plain)
-    return _finished(stats, short_dtype(tensor.dtype))
+    if not plain.is_floating_point():
+        return Measured(_finished(_integers(plain), short_dtype(tensor.dtype)))
+    total = plain.sum(dtype=_wide(plain)).item()
+    if before and before.total == total:
+        return before
+    stats = _floats(plain, total) if math.isfinite(total) else _with_extremes(plain)
+    return Measured(
+        _finished(stats, short_dtype(tensor.dtype)), total if math.isfinite(total) else None
+    )
 
 
 def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[str]) -> list[Stats]:
@@ -85,9 +108,10 @@ def _from_numbers(row: Sequence[float], dtype: str) -> Stats:
 def _readable(tensor: torch.Tensor) -> bool:
     if tensor.layout in UNREADABLE or tensor.is_quantized or tensor.device.type == "meta":
         return False
-    return type(
-        tensor
-    ).__name__ != "FakeTensor" and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if type(tensor) is torch.Tensor and torch._C._functorch.maybe_current_level() is None:
+        return True
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return type(tensor).__name__ != "FakeTensor" and not wrapped
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
@@ -100,13 +124,14 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _floats(tensor: torch.Tensor) -> Stats:
+def _wide(tensor: torch.Tensor) -> torch.dtype:
+    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+
+
+def _floats(tensor: torch.Tensor, total: float) -> Stats:
+    """Return the statistics of a tensor whose elements are all finite."""
     low, high = (bound.item() for bound in torch.aminmax(tensor))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return _with_nonfinite(tensor)
-    wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
-    total = tensor.sum(dtype=wide).item()
-    norm = _norm(tensor, wide)
+    norm = _norm(tensor, _wide(tensor))
     largest = max(abs(low), abs(high))
     if not (math.isfinite(total) and math.isfinite(norm)) or (largest and norm < SMALL_SQUARES):
         total, norm = _scaled(tensor, largest)
@@ -128,7 +153,7 @@ def _norm(tensor: torch.Tensor, wide: torch.dtype) -> float:
     whole = flat.numel() // BLOCK * BLOCK
     rest = torch.linalg.vector_norm(flat[whole:], dtype=wide).item()
     if not whole:
-        return rest
+        return float(rest)
     blocks = torch.linalg.vector_norm(flat[:whole].view(-1, BLOCK), dim=1, dtype=wide)
     return math.hypot(torch.linalg.vector_norm(blocks, dtype=torch.float64).item(), rest)
 
@@ -142,9 +167,12 @@ def _scaled(tensor: torch.Tensor, largest: float) -> tuple[float, float]:
     )
 
 
-def _with_nonfinite(tensor: torch.Tensor) -> Stats:
+def _with_extremes(tensor: torch.Tensor) -> Stats:
+    """Return the statistics of a tensor that holds NaN or infinities, or whose sum overflows."""
     finite = tensor[torch.isfinite(tensor)]
-    stats = _floats(finite) if finite.numel() else {"zero_count": 0}
+    if finite.numel() == tensor.numel():
+        return _floats(tensor, math.inf)
+    stats = _floats(finite, math.inf) if finite.numel() else {"zero_count": 0}
     return {
         **stats,
         "nan_count": int(torch.isnan(tensor).sum()),
