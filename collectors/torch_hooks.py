@@ -145,6 +145,7 @@ class Hooks:
         return run
 
 
+@functools.lru_cache(None)
 def _unseen_collectives() -> list[str]:
     """Return the names in torch.distributed that communicate and that no mode is told of."""
     names = []
