@@ -39,10 +39,6 @@ class Config:
         """Tell whether a step of a rank is collected."""
         return (not self.ranks or rank in self.ranks) and (not self.steps or step in self.steps)
 
-    def is_over(self, step: int) -> bool:
-        """Tell whether no later step is collected."""
-        return bool(self.steps) and step > max(self.steps)
-
 
 def read_config(path: str | Path | None, **overrides: Any) -> Config:
     """Return the configuration of a file; arguments that are given stand above it.

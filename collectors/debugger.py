@@ -95,7 +95,6 @@ class PrecisionDebugger:
         for model in models:
             for tensor in (*model.parameters(), *model.buffers()):
                 self._calls.rows.lineage.is_weight(local(tensor))
-        _tell_of_unseen(models)
         assert self._recorder is not None
         self._recorder.begin_step(self._step)
         sys.modules[OWNER] = types.ModuleType(OWNER)
@@ -140,14 +139,3 @@ def _run(config: Config) -> RunInfo:
         world_size=world,
         config=dict(config.raw or {}),
     )
-
-
-def _tell_of_unseen(models: Iterable[nn.Module]) -> None:
-    """Say which communication of a model nobody can see."""
-    for model in models:
-        if any(type(m).__name__ == "DistributedDataParallel" for m in model.modules()):
-            warnings.warn(
-                "DistributedDataParallel reduces gradients inside of C++: its all_reduce is not "
-                "covered by the record",
-                stacklevel=3,
-            )

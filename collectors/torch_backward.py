@@ -17,6 +17,7 @@ import torch
 
 from .recorder import Recorder
 from .torch_names import Names
+from .torch_replicas import Replicas
 from .torch_rows import Row, Rows
 from .torch_tensors import Slots
 
@@ -53,10 +54,12 @@ class Backward:
         recorder: takes the rows.
         rows: makes them.
         names: numbers calls that have no forward call.
+        replicas: is told of every gradient of a parameter, and when a pass is over.
     """
 
-    def __init__(self, recorder: Recorder, rows: Rows, names: Names) -> None:
+    def __init__(self, recorder: Recorder, rows: Rows, names: Names, replicas: Replicas) -> None:
         self._recorder, self._rows, self._names = recorder, rows, names
+        self._replicas = replicas
         self._under_way: dict[int, Owner] = {}
         self._watched_pass = -1
         self._leaves: dict[int, list[Any]] = {}
@@ -228,6 +231,9 @@ class Backward:
         self._watched_pass = -1
         for owner in list(self._under_way.values()):
             self._finish(owner)
+        # behind those who wait for the end of the pass as we do: DistributedDataParallel
+        engine = torch.autograd.Variable._execution_engine
+        engine.queue_callback(lambda: self._recorder.guarded(self._replicas.after_pass))
 
     def _watch_leaf(self, leaf: torch.Tensor) -> None:
         """Record what is added to the gradient of a leaf."""
@@ -266,6 +272,7 @@ class Backward:
             "phase": "backward", "kind": "compute", "state": "ok",
         }  # fmt: skip
         self._recorder.add(columns, [row | {"seq": seq} for row in [*came, made]])
+        self._replicas.added(leaf, made | {"producer_seq": seq, "producer_slot": "output.0"})
         came.clear()
 
 

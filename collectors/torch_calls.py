@@ -21,6 +21,7 @@ from .torch_comm import Communication, Transfer
 from .torch_lineage import Value
 from .torch_modules import ModulePaths
 from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN, Api, Names, api_of
+from .torch_replicas import Replicas
 from .torch_rows import Row, Rows
 from .torch_tensors import (
     Slots,
@@ -73,7 +74,8 @@ class Calls:
     def __init__(self, recorder: Recorder, rows: Rows, modules: ModulePaths) -> None:
         self.recorder, self.rows, self.modules = recorder, rows, modules
         self.names, self.stacks = Names(), Stacks()
-        self.backward = Backward(recorder, rows, self.names)
+        replicas = Replicas(recorder, rows, self.names, modules)
+        self.backward = Backward(recorder, rows, self.names, replicas)
         self.comm = Communication(self)
         self.mode = CallMode(self)
         self._apis: dict[Any, Api] = {}
@@ -185,6 +187,7 @@ class Calls:
                 self._without_result.add(func)
             return
         self._without_result.discard(func)
+        call.columns = call.columns or self.place()
         self._finish(call, results, {id(t) for _, t in changed}, parent)
 
     def _finish(self, call: Call, results: Slots, changed: set[int], parent: Call | None) -> None:
@@ -213,15 +216,15 @@ class Calls:
             else:
                 role = "buffer" if only_memory else "value"
                 rows.append(self.rows.made(slot, tensor, seq, fresh=new, role=role))
-        columns = call.columns | {
+        call.columns |= {
             "seq": seq,
             "name": name,
             "api": call.api.name,
             "call_index": number,
             "kind": "compute",
         }
-        self.write(columns, rows, call, parent)
-        self.backward.attach(columns, results, call.edges)
+        self.write(call.columns, rows, call, parent)
+        self.backward.attach(call.columns, results, call.edges)
 
     def _made_inside(self, call: Call, tensor: torch.Tensor) -> Value | None:
         """Return the value of a result that a recorded call inside of a Function made."""
@@ -237,7 +240,9 @@ class Calls:
         family = [(columns, rows), *call.children]
         for child, _ in call.children:
             child.setdefault("parent_seq", columns["seq"])
-        if parent:
+        if parent and "seq" in parent.columns:  # an asynchronous one, waited for later
+            columns["parent_seq"] = parent.columns["seq"]
+        elif parent:
             parent.children += family
             return
         for one, its_rows in family:

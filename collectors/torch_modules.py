@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,8 @@ class ModulePaths:
 
     def __init__(self) -> None:
         self._paths: dict[int, str] = {}
+        self.replicated: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        """Models of DistributedDataParallel that ran."""
         self._thread = threading.local()
         self._handles: list[Any] = []
 
@@ -53,6 +56,8 @@ class ModulePaths:
 
     def _enter(self, module: nn.Module, args: Any) -> None:
         self._running().append(module)
+        if isinstance(module, nn.parallel.DistributedDataParallel):
+            self.replicated.add(module)
 
     def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
         running = self._running()
