@@ -55,14 +55,19 @@ class Recorder:
     def begin_step(self, step: int) -> None:
         """Go on with the calls of one step."""
         if self._writer is None and not self.failures:
-            self._writer = ShardWriter(self._dump, step=step, rank=self._rank, run=self._run)
+            self._writer = ShardWriter(
+                self._dump,
+                step=step,
+                rank=self._rank,
+                run=self._run,
+                before_part=self._settle,
+            )
         self.on = self._writer is not None and not self.failures
 
     def end_step(self) -> None:
         """Mark the step whole, and write it."""
         self.on = False
         if self._writer:
-            self._settle()
             self._writer.close(complete=not self.failures)
             self._writer = None
 
@@ -80,13 +85,15 @@ class Recorder:
 
     def _settle(self) -> None:
         """Hand over the calls that wait, once the numbers of all are here."""
-        waiting, self._waiting, self._deferred = self._waiting, [], False
-        rows = [row for _, tensors in waiting for row in tensors if DEFERRED in row]
-        if rows:
-            self._finish(rows)
-        for call, tensors in waiting:
-            if self._writer:
-                self._writer.add(call, tensors)
+        with self.lock:
+            waiting, self._waiting, self._deferred = self._waiting, [], False
+            rows = [row for _, tensors in waiting for row in tensors if DEFERRED in row]
+            if rows:
+                with self._unseen():
+                    self._finish(rows)
+            for call, tensors in waiting:
+                if self._writer:
+                    self._writer.add(call, tensors)
 
     def guarded(self, work: Callable[..., Any], *args: Any) -> Any:
         """Return what our own code gives; None when it fails, and nothing is recorded from then on.

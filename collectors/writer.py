@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -35,6 +35,7 @@ class ShardWriter:
         run: written to run.json and into each footer.
         part_seconds: how long a row may stay in memory.
         part_rows: how many rows may stay in memory.
+        before_part: called before each part is written, to add what was kept back so far.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class ShardWriter:
         run: RunInfo,
         part_seconds: float = 5.0,
         part_rows: int = 200_000,
+        before_part: Callable[[], None] = lambda: None,
     ) -> None:
+        self._before_part = before_part
         self._calls = Rows(CALLS, CALLS.names)
         self._tensors = Rows(TENSORS, TENSORS.names)
         self._parts = PartWriter(dump, step=step, rank=rank, run=run)
@@ -71,12 +74,15 @@ class ShardWriter:
 
     def flush(self) -> None:
         """Write the rows in memory as a part; nothing when there are none."""
+        self._before_part()
         with self._lock:
             if len(self._calls) or len(self._tensors):
                 self._write(complete=False)
 
     def close(self, *, complete: bool = True) -> None:
         """Write the last part; `complete` says in its footer that the step is whole."""
+        if not self._closed.is_set():
+            self._before_part()
         with self._lock:
             if not self._closed.is_set():
                 self._closed.set()
