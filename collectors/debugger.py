@@ -17,7 +17,7 @@ from .config import Config, read_config
 from .parts import RunInfo
 from .recorder import Recorder
 from .torch_calls import Calls
-from .torch_hooks import Hooks
+from .torch_hooks import Hooks, Unseen
 from .torch_lineage import Lineage
 from .torch_modules import ModulePaths
 from .torch_rows import Rows, finish
@@ -87,7 +87,7 @@ class PrecisionDebugger:
                 rank,
                 _run(self._config),
                 finish,
-                torch._C.DisableTorchFunction,
+                Unseen,
             )
             self._calls = Calls(self._recorder, Rows(Lineage()), ModulePaths())
         models = [model] if isinstance(model, nn.Module) else list(model or [])

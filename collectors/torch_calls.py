@@ -32,6 +32,8 @@ from .torch_tensors import (
     version_of,
 )
 
+FAKE = torch._C._TorchDispatchModeKey.FAKE
+
 
 @dataclass
 class Call:
@@ -83,7 +85,7 @@ class Calls:
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run one call once, and record it."""
-        if not self.recorder.on or self.recorder.busy:
+        if not self.recorder.on or self.recorder.busy or _is_traced():
             return func(*args, **kwargs)
         api = self._api(func)
         if api.skip:
@@ -276,7 +278,17 @@ class CallMode(TorchFunctionMode):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        if torch.compiler.is_compiling():  # a constant there: nothing of ours gets into the graph
+            return func(*args, **kwargs or {})
         return self._calls.run(func, args, kwargs or {})
+
+
+def _is_traced() -> bool:
+    """Tell whether tensors stand for others: inside of torch.func transforms, fake tensors."""
+    if torch._C._functorch.maybe_current_level() is not None:
+        return True
+    stack: int = torch._C._len_torch_dispatch_stack()
+    return stack > 0 and torch._C._get_dispatch_mode(FAKE) is not None
 
 
 def memory_of(tensor: torch.Tensor) -> int | None:

@@ -30,6 +30,21 @@ FUNCTIONAL = (
 CLIPPING = ("clip_grad_norm_", "clip_grad_value_")
 
 
+class Unseen:
+    """A context in which nothing that watches PyTorch sees its calls: neither we nor others."""
+
+    def __enter__(self) -> None:
+        self._contexts: list[Any] = [torch._C.DisableTorchFunction()]
+        if torch._C._len_torch_dispatch_stack():
+            self._contexts.append(torch._C._DisableTorchDispatch())
+        for context in self._contexts:
+            context.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        for context in reversed(self._contexts):
+            context.__exit__(*error)
+
+
 class Hooks:
     """Everything that is replaced while calls are recorded.
 

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules.module import (
     register_module_forward_hook,
@@ -55,11 +56,15 @@ class ModulePaths:
         return running
 
     def _enter(self, module: nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         self._running().append(module)
         if isinstance(module, nn.parallel.DistributedDataParallel):
             self.replicated.add(module)
 
     def _leave(self, module: nn.Module, args: Any, result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         running = self._running()
         while running and running.pop() is not module:
             pass

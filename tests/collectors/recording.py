@@ -77,7 +77,9 @@ class Record:
 
     def call(self, name: str) -> Call:
         """Return the one call of a name; the number and ending `.0.forward` may be left out."""
-        full = name if name.endswith(("forward", "backward", "step", "clip")) else f"{name}.0.forward"
+        full = (
+            name if name.endswith(("forward", "backward", "step", "clip")) else f"{name}.0.forward"
+        )
         (found,) = [call for call in self.calls if call["name"] == full] or [None]
         assert found is not None, f"no {full} in {self.names}"
         return found

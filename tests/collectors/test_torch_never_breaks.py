@@ -216,9 +216,7 @@ def test_a_compiled_function_still_runs(tmp_path: Path) -> None:
 class Doubling(TorchFunctionMode):
     """A mode of the user's that changes what one function gives."""
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         return result * 2 if func is torch.ones else result
 
