@@ -53,13 +53,16 @@ def read_config(path: str | Path | None, **overrides: Any) -> Config:
     raw = _read(Path(path)) if path else {}
     raw = {**raw, **{key: value for key, value in overrides.items() if value is not None}}
     where = str(path) if path else "the arguments"
-    if not raw.get("dump_path"):
+    place = raw.get("dump_path")
+    if not place or not isinstance(place, (str, Path)):
         raise ConfigError(f"{where}: dump_path is missing; name a folder for the dump")
+    if Path(place).is_file():
+        raise ConfigError(f"{where}: dump_path {place} is a file; name a folder for the dump")
     _choice(where, "task", raw.get("task", "statistics"), TASKS)
     _choice(where, "level", raw.get("level", "L1"), LEVELS)
     _tell_of_ignored(where, raw)
     return Config(
-        dump_path=Path(raw["dump_path"]),
+        dump_path=Path(place),
         ranks=_numbers(where, "rank", raw.get("rank") or []),
         steps=_numbers(where, "step", raw.get("step") or []),
         raw=raw,
@@ -89,7 +92,8 @@ def _numbers(where: str, key: str, value: Any) -> frozenset[int]:
     found: set[int] = set()
     for item in value if isinstance(value, (list, tuple)) else [value]:
         first, dash, last = str(item).strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        wrong = not first.isdigit() or (dash and not last.isdigit())
+        if wrong or (dash and int(last) < int(first)):
             raise ConfigError(f'{where}: {key} {item!r}; expected a number, or "4-6"')
         found |= set(range(int(first), int(last if dash else first) + 1))
     return frozenset(found)

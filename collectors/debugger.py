@@ -117,6 +117,7 @@ class PrecisionDebugger:
             self._recorder.on = not self._recorder.failures
             self._recorder.guarded(self._calls.comm.close_all)
             self._recorder.end_step()
+            self._calls.names.clear()
         self._step += 1
         if recording and self._config.wants(_rank(), self._step):
             self.start()
@@ -130,7 +131,8 @@ def _rank() -> int:
 
 def _run(config: Config) -> RunInfo:
     initialized = torch.distributed.is_available() and torch.distributed.is_initialized()
-    world = torch.distributed.get_world_size() if initialized else 1
+    alone = int(os.environ.get("WORLD_SIZE", "1"))
+    world = torch.distributed.get_world_size() if initialized else alone
     place = ":".join(os.environ.get(key, "") for key in ("MASTER_ADDR", "MASTER_PORT"))
     return RunInfo(
         run_id=os.environ.get("TORCHELASTIC_RUN_ID") or place,

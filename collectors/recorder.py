@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from .errors import CrossrankError
+from .layout import shard_dir
 from .parts import RunInfo
 from .writer import ShardWriter
 
@@ -51,25 +56,36 @@ class Recorder:
         self.thread = threading.local()
         self.failures = 0
         self.on = False
+        _off_in_children(self)
 
     def begin_step(self, step: int) -> None:
         """Go on with the calls of one step."""
         if self._writer is None and not self.failures:
-            self._writer = ShardWriter(
-                self._dump,
-                step=step,
-                rank=self._rank,
-                run=self._run,
-                before_part=self._settle,
-            )
+            self.on = True
+            self._writer = self.guarded(self._open, step)
         self.on = self._writer is not None and not self.failures
+
+    def _open(self, step: int) -> ShardWriter:
+        if any(shard_dir(self._dump, step, self._rank).glob("*.parquet")):
+            raise CrossrankError(
+                f"{self._dump} already holds step {step} of rank {self._rank}; give each run a "
+                "folder of its own"
+            )
+        return ShardWriter(
+            self._dump,
+            step=step,
+            rank=self._rank,
+            run=self._run,
+            before_part=self._settle,
+        )
 
     def end_step(self) -> None:
         """Mark the step whole, and write it."""
-        self.on = False
         if self._writer:
-            self._writer.close(complete=not self.failures)
+            self.on = True
+            self.guarded(self._writer.close, complete=not self.failures)
             self._writer = None
+        self.on = False
 
     def next_seq(self) -> int:
         """Return the place of the next call in the rank's own order."""
@@ -95,7 +111,7 @@ class Recorder:
                 if self._writer:
                     self._writer.add(call, tensors)
 
-    def guarded(self, work: Callable[..., Any], *args: Any) -> Any:
+    def guarded(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what our own code gives; None when it fails, and nothing is recorded from then on.
 
         While it runs, what it calls itself is not recorded.
@@ -105,7 +121,7 @@ class Recorder:
         self.thread.busy = True
         try:
             with self._unseen():
-                return work(*args)
+                return work(*args, **kwargs)
         except Exception as error:
             self._fail(error)
             return None
@@ -122,9 +138,23 @@ class Recorder:
         self.failures += 1
         if self._writer:
             self._writer.drop()
-        warnings.warn(
-            f"crossrank stopped recording on rank {self._rank} ({type(error).__name__}: {error}); "
-            "the training goes on, and what was recorded before is kept. Please report this.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        known = isinstance(error, CrossrankError)
+        why = str(error) if known else f"{type(error).__name__}: {error}; please report this"
+        text = f"crossrank stopped recording on rank {self._rank}, the training goes on: {why}"
+        try:
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        except RuntimeWarning:  # warnings are errors here, and an error would end the training
+            print(text, file=sys.stderr)
+
+
+def _off_in_children(recorder: Recorder) -> None:
+    """See to it that a forked process records nothing: a data loader's worker is no rank."""
+    known = weakref.ref(recorder)
+
+    def turn_off() -> None:
+        parent = known()
+        if parent:
+            parent.on = False
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=turn_off)

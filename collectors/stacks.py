@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
 
-OWN = str(Path(__file__).resolve().parent)
+OWN = str(Path(__file__).resolve().parent) + os.sep
 DEEPEST = 64
 """Frames that are kept, from the innermost on."""
 
@@ -42,5 +43,6 @@ class Stacks:
             file = code.co_filename
             own = file.startswith(OWN) or file.endswith("torch/overrides.py")
             source = linecache.getline(file, line).strip()
-            self._frames[place] = "" if own else f"{file}:{line} in {code.co_name} | {source}"
+            text = "" if own else f"{file}:{line} in {code.co_name} | {source}"
+            self._frames[place] = text.encode("utf-8", "backslashreplace").decode()
         return self._frames[place]

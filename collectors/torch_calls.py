@@ -7,8 +7,9 @@ that calls itself is not seen, but for communication.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -17,51 +18,22 @@ from torch.overrides import TorchFunctionMode
 from .recorder import Recorder
 from .stacks import Stacks
 from .torch_backward import Backward
-from .torch_comm import Communication, Transfer
-from .torch_lineage import Value
+from .torch_call import Call
+from .torch_comm import Communication
 from .torch_modules import ModulePaths
-from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN, Api, Names, api_of
+from .torch_names import PARTLY_WRITTEN, Api, Names, api_of
 from .torch_replicas import Replicas
+from .torch_results import result_rows
 from .torch_rows import Row, Rows
 from .torch_tensors import (
     Slots,
     arguments,
-    local,
     plain_arguments,
     tensors_in,
     version_of,
 )
 
 FAKE = torch._C._TorchDispatchModeKey.FAKE
-
-
-@dataclass
-class Call:
-    """One call under way.
-
-    Args:
-        api: the function.
-        inputs: the tensors it was given.
-        rows: of its tensors, so far.
-        columns: of the call, so far.
-        versions: how often each input had been changed before.
-        edges: where each input's gradient goes, by its slot.
-        started: mark in the order of all writes.
-        transfer: what it communicates; None for a computation.
-        children: rows of calls inside of it, to be written after it is known.
-        inner: what its own communication brought: it reads that too.
-    """
-
-    api: Api
-    inputs: Slots
-    rows: list[Row] = field(default_factory=list)
-    columns: dict[str, Any] = field(default_factory=dict)
-    versions: list[int] = field(default_factory=list)
-    edges: list[tuple[str, Any, int]] = field(default_factory=list)
-    started: int = 0
-    transfer: Transfer | None = None
-    children: list[tuple[dict[str, Any], list[Row]]] = field(default_factory=list)
-    inner: list[Row] = field(default_factory=list)
 
 
 class Calls:
@@ -81,7 +53,6 @@ class Calls:
         self.comm = Communication(self)
         self.mode = CallMode(self)
         self._apis: dict[Any, Api] = {}
-        self._without_result: set[Any] = set()
 
     def run(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run one call once, and record it."""
@@ -92,10 +63,20 @@ class Calls:
             return func(*args, **kwargs)
         if api.comm and self.comm.completes(api, args):
             return self.comm.complete(func, args, kwargs)
-        parent: Call | None = getattr(self.recorder.thread, "call", None)
+        parent = self.around()
         if parent and (parent.transfer or not api.comm):
             return func(*args, **kwargs)
+        self.comm.complete_inputs(args, kwargs)
         return self._record(api, func, args, kwargs, parent)
+
+    def around(self) -> Call | None:
+        """Return the recorded call that this thread is inside of."""
+        call: Call | None = getattr(self.recorder.thread, "call", None)
+        if call and call.frame and not _runs(call.frame):  # an optimizer's step that raised
+            self.recorder.thread.call = None
+            self.recorder.guarded(self.raised, call)
+            return None
+        return call
 
     def _api(self, func: Any) -> Api:
         try:
@@ -121,19 +102,17 @@ class Calls:
         except BaseException:
             thread.call = parent
             if call:
-                self.recorder.guarded(self._raised, call)
+                self.recorder.guarded(self.raised, call)
             raise
         thread.call = parent
         if call:
-            self.recorder.guarded(self.end, call, func, result, kwargs, parent)
+            self.recorder.guarded(self.end, call, result, kwargs, parent)
         return result
 
     def begin(
         self, api: Api, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Call | None:
-        """Take down what a call reads; nothing for one that never had a tensor as its result."""
-        if func in self._without_result:
-            return Call(api, [])
+        """Take down what a call reads."""
         call = Call(api, arguments(args, kwargs), started=self.rows.lineage.now())
         if api.comm:
             call.transfer = self.comm.transfer_of(api, func, args, kwargs)
@@ -144,7 +123,7 @@ class Calls:
             role = "buffer" if only_memory else roles.get(id(tensor), "value")
             call.rows.append(self.rows.read(slot, tensor, role=role))
             call.versions.append(version_of(tensor))
-            if tensor.requires_grad:
+            if tensor.requires_grad and torch.is_grad_enabled():
                 call.edges.append((slot, *self.backward.edge_of(tensor)))
         call.columns = self.place() | {"args": plain_arguments(args, kwargs) or None}
         return call
@@ -165,7 +144,6 @@ class Calls:
     def end(
         self,
         call: Call,
-        func: Any,
         result: Any,
         kwargs: Mapping[str, Any],
         parent: Call | None = None,
@@ -184,40 +162,13 @@ class Calls:
         ]
         seen = {id(tensor) for _, tensor in results}
         results += [(f"output.{slot}", t) for slot, t in changed if id(t) not in seen]
-        if not results:
-            if not call.inputs or not call.children:
-                self._without_result.add(func)
-            return
-        self._without_result.discard(func)
-        call.columns = call.columns or self.place()
-        self._finish(call, results, {id(t) for _, t in changed}, parent)
+        if results:
+            self._finish(call, results, {id(t) for _, t in changed}, parent)
 
     def _finish(self, call: Call, results: Slots, changed: set[int], parent: Call | None) -> None:
         seq = self.recorder.next_seq()
         name, number = self.names.next(call.api.prefix, call.api.name)
-        reserved = {memory_of(t) for _, t in call.inputs if self.rows.is_reserved(t)}
-        read = {memory_of(t) for _, t in call.inputs}
-        partly = PARTLY_WRITTEN.get(call.api.name, ())
-        fresh = [
-            slot not in partly and (bool(partly) or id(t) in changed or memory_of(t) not in read)
-            for slot, t in results
-        ]
-        if reserved and not any(fresh):  # a view of memory reads none of it
-            call.rows = [row | {"role": "buffer"} for row in call.rows]
-        rows = [*call.rows, *call.inner]
-        for (slot, tensor), new in zip(results, fresh):
-            only_memory = (
-                call.api.name in MEMORY_ONLY
-                or slot in partly
-                or (not new and memory_of(tensor) in reserved)
-            )
-            inside = self._made_inside(call, tensor)
-            if inside:
-                rows.append(self.rows.seen(slot, tensor, "output", "echo"))
-                rows[-1].update(value_id=inside.id, producer_seq=inside.seq)
-            else:
-                role = "buffer" if only_memory else "value"
-                rows.append(self.rows.made(slot, tensor, seq, fresh=new, role=role))
+        made = result_rows(self.rows, call, results, changed, seq)
         call.columns |= {
             "seq": seq,
             "name": name,
@@ -225,15 +176,8 @@ class Calls:
             "call_index": number,
             "kind": "compute",
         }
-        self.write(call.columns, rows, call, parent)
+        self.write(call.columns, [*call.rows, *call.inner, *made], call, parent)
         self.backward.attach(call.columns, results, call.edges)
-
-    def _made_inside(self, call: Call, tensor: torch.Tensor) -> Value | None:
-        """Return the value of a result that a recorded call inside of a Function made."""
-        if call.api.prefix != "Function":
-            return None
-        value = self.rows.lineage.value_of(local(tensor))
-        return value if value.order > call.started and value.seq is not None else None
 
     def write(
         self, columns: dict[str, Any], rows: list[Row], call: Call, parent: Call | None
@@ -250,18 +194,19 @@ class Calls:
         for one, its_rows in family:
             self.recorder.add(one, [row | {"seq": one["seq"]} for row in its_rows])
 
-    def _raised(self, call: Call) -> None:
-        seq = self.recorder.next_seq()
+    def raised(self, call: Call) -> None:
+        """Write a call that ended in an exception: what it read."""
+        transfer = call.transfer.columns if call.transfer else {}
         name, number = self.names.next(call.api.prefix, call.api.name)
-        columns = call.columns | {
-            "seq": seq,
+        call.columns |= transfer | {
+            "seq": self.recorder.next_seq(),
             "name": name,
-            "api": call.api.name,
+            "api": call.transfer.api if call.transfer else call.api.name,
             "call_index": number,
             "kind": "comm" if call.transfer else "compute",
             "state": "raised",
         }
-        self.write(columns, call.rows, call, None)
+        self.write(call.columns, call.rows, call, None)
 
 
 class CallMode(TorchFunctionMode):
@@ -291,9 +236,9 @@ def _is_traced() -> bool:
     return stack > 0 and torch._C._get_dispatch_mode(FAKE) is not None
 
 
-def memory_of(tensor: torch.Tensor) -> int | None:
-    """Return the address of a tensor's storage object; None where it has no memory of its own."""
-    tensor = local(tensor)
-    if tensor.layout != torch.strided or tensor.device.type == "meta":
-        return None
-    return int(tensor.untyped_storage()._cdata)
+def _runs(frame: FrameType) -> bool:
+    """Tell whether a frame is one of those that the caller stands in."""
+    here: FrameType | None = sys._getframe(1)
+    while here is not None and here is not frame:
+        here = here.f_back
+    return here is not None

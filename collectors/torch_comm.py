@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
 
 from .torch_names import Api
 from .torch_rows import Row
-from .torch_tensors import Slots, local, tensors_in
+from .torch_tensors import Slots, arguments, local, tensors_in
 
 if TYPE_CHECKING:
-    from .torch_calls import Call
+    from .torch_call import Call
 
 _c10d: Any = dist.distributed_c10d
 
@@ -100,15 +101,28 @@ class Communication:
             self._waited_for[result._cdata] = found
         return result
 
+    def complete_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Wait for what a call is about to read, as it would itself."""
+        for _, tensor in arguments(args, kwargs):
+            waiting: Any = tensor
+            if type(tensor).__name__ == "AsyncCollectiveTensor" and not waiting.completed:
+                self.complete(torch.ops._c10d_functional.wait_tensor, (waiting.elem,), {})
+                waiting.completed = True
+
     def transfer_of(
         self, api: Api, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Transfer:
-        """Return what a call of torch.distributed is about, before it runs."""
+    ) -> Transfer | None:
+        """Return what a call of torch.distributed is about, before it runs.
+
+        None for one of a group that this rank is not in: PyTorch does nothing then.
+        """
         name = SAME.get(api.name, api.name)
         if getattr(func, "__module__", "").startswith("torch._ops"):
             return self._functional(name, args)
         given = self._bound(func, args, kwargs)
         group = given.get("group")
+        if group is not None and group == dist.GroupMember.NON_GROUP_MEMBER:
+            return None
         columns = self._group_columns(group, name) | self._ends(name, given, group)
         fills = [key for key in (*FILLED.get(name, ()), *IN_PLACE.get(name, ())) if key in given]
         transfer = Transfer(name, columns, waits=bool(given.get("async_op")) or name[:1] == "i")
@@ -135,7 +149,12 @@ class Communication:
             columns |= self._group_columns(group, name)
         if len(names) > 1:
             columns["reduce_op"] = names[0].upper()
-        return Transfer(name, columns, waits=True)
+        transfer = Transfer(name, columns, waits=True)
+        if name == "broadcast":
+            columns["root"] = _c10d.get_global_rank(group, args[1])
+            if columns["root"] != dist.get_rank():
+                transfer.roles[id(args[0])] = "buffer"
+        return transfer
 
     def _bound(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if func not in self._signatures:
@@ -146,7 +165,7 @@ class Communication:
         group = group or dist.group.WORLD
         ranks = dist.get_process_group_ranks(group)
         columns: dict[str, Any] = {"group_id": group.group_name, "group_ranks": ranks}
-        if name not in ("send", "recv", "isend", "irecv"):
+        if not _is_point_to_point(name):
             columns["group_seq"] = self._numbers[group.group_name]
             self._numbers[group.group_name] += 1
         return columns
@@ -159,7 +178,7 @@ class Communication:
             if end is None and given.get(f"group_{word}") is not None:
                 end = _c10d.get_global_rank(group or dist.group.WORLD, given[f"group_{word}"])
             if end is not None:
-                columns["peer" if name.endswith(("send", "recv")) else "root"] = end
+                columns["peer" if _is_point_to_point(name) else "root"] = end
         if "root" not in columns and name in ("broadcast", "scatter", "gather", "reduce"):
             columns["root"] = 0
         if "tag" in given:
@@ -174,6 +193,8 @@ class Communication:
         transfer = call.transfer
         assert transfer is not None
         call.columns["seq"] = self._calls.recorder.next_seq()
+        if transfer.api == "recv" and isinstance(result, int):  # from anyone: it tells who it was
+            transfer.columns.setdefault("peer", result)
         if not transfer.fills:
             transfer.fills = results
         if not transfer.waits:
@@ -219,3 +240,7 @@ class Communication:
                 for slot, tensor in transfer.fills
             ]
         calls.write(call.columns, [*call.rows, *made], call, parent)
+
+
+def _is_point_to_point(name: str) -> bool:
+    return name.startswith(("send", "recv", "isend", "irecv"))

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
 
 from .torch_calls import Calls
 from .torch_names import Api
@@ -61,7 +62,7 @@ class Hooks:
         _push_below(self._calls.mode)
         self._calls.modules.start()
         self._phases.start()
-        self._replace(threading.Thread, "run", self._with_mode)
+        self._replace(threading.Thread, "_bootstrap_inner", self._with_mode)
         self._replace(pools._WorkItem, "run", self._with_mode)
         self._replace(torch.autograd.Function, "apply", self._function)
         self._replace(torch.UntypedStorage, "resize_", self._resize)
@@ -114,15 +115,19 @@ class Hooks:
 
         def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
             inner = functools.partial(original.__func__, cls)
-            thread = calls.recorder.thread
-            if not calls.recorder.on or calls.recorder.busy or getattr(thread, "call", None):
+            if not calls.recorder.on or calls.recorder.busy or calls.around():
                 return inner(*args, **kwargs)
             call = calls.recorder.guarded(
                 calls.begin, Api("Function", cls.__name__), cls, args, kwargs
             )
-            result = inner(*args, **kwargs)
+            try:
+                result = inner(*args, **kwargs)
+            except BaseException:
+                if call:
+                    calls.recorder.guarded(calls.raised, call)
+                raise
             if call:
-                calls.recorder.guarded(calls.end, call, cls, result, kwargs)
+                calls.recorder.guarded(calls.end, call, result, kwargs)
             return result
 
         return classmethod(apply)
@@ -186,11 +191,13 @@ NOT_COMMUNICATION = {
 
 
 def _push_below(mode: Any) -> None:
-    """Put a mode under all others: whoever leaves one of those must not take ours for it."""
-    above = []
-    while _get_current_function_mode_stack():
-        above.append(_pop_mode())
-    for one in (mode, *reversed(above)):
+    """Put a mode under all others: whoever leaves one of those must not take ours for it.
+
+    But for the one of a default device, which insists on being the lowest.
+    """
+    modes = [_pop_mode() for _ in _get_current_function_mode_stack()][::-1]
+    lowest = [one for one in modes[:1] if isinstance(one, DeviceContext)]
+    for one in (*lowest, mode, *modes[len(lowest) :]):
         _push_mode(one)
 
 

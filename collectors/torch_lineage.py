@@ -15,10 +15,8 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .torch_memory import Region, Writes, memory_of, region_of
 from .torch_stats import Measured
-
-KEPT_WRITES = 64
-"""Writes into one piece of memory that are remembered, the latest ones."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +50,12 @@ class Value:
         return any(stats.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))
 
 
-@dataclass
-class _Memory:
-    """The writes into one storage: (first byte, byte after the last, value)."""
-
-    watch: StorageWeakRef
-    writes: list[tuple[int, int, Value]]
-
-
 class Lineage:
     """The values of all tensors that are alive and known."""
 
     def __init__(self) -> None:
-        self._tensors: dict[int, tuple[Any, Value]] = {}
-        self._memory: dict[int, _Memory] = {}
+        self._tensors: dict[int, tuple[Any, tuple[int, int] | None, Value]] = {}
+        self._memory: dict[int, Writes] = {}
         self._order = itertools.count(1)
         self._sweep_at = 4096
 
@@ -96,30 +86,31 @@ class Lineage:
         order = next(self._order)
         value = Value(order, order, seq, slot, tensor._cdata, measured, reserved)
         self._know(tensor, value)
-        if fresh and (span := _span(tensor)):
-            self._write(tensor, span, value)
+        region = region_of(tensor) if fresh else None
+        if region:
+            self._write(tensor.untyped_storage(), region, value)
         return value
 
     def is_weight(self, tensor: torch.Tensor) -> None:
         """Remember the memory of a parameter or buffer, unless its writes are known."""
-        span = _span(tensor)
-        if span and self._latest_in(tensor) is None:
+        region = region_of(tensor)
+        if region and self.in_memory(tensor) is None:
             order = next(self._order)
-            self._write(tensor, span, Value(order, order, None, None, weight=True))
+            value = Value(order, order, None, None, weight=True)
+            self._write(tensor.untyped_storage(), region, value)
 
     def reallocated(self, storage: torch.UntypedStorage) -> None:
         """Forget what was written into memory that was given back and taken anew."""
         order = next(self._order)
-        value = Value(order, order, None, None, reserved=True)
-        whole = (0, storage.nbytes(), value)
-        self._memory[storage._cdata] = _Memory(StorageWeakRef(storage), [whole])
+        self._memory.pop(storage._cdata, None)
+        whole = Region(0, storage.nbytes())
+        self._write(storage, whole, Value(order, order, None, None, reserved=True))
 
     def value_of(self, tensor: torch.Tensor) -> Value:
         """Return the value that a read sees; one that nobody made is known from then on."""
-        known = self._tensors.get(tensor._cdata)
-        by_memory = self._latest_in(tensor)
-        if known and (by_memory is None or known[1].order >= by_memory.order):
-            return known[1]
+        by_tensor, by_memory = self._known(tensor), self.in_memory(tensor)
+        if by_tensor and (by_memory is None or by_tensor.order >= by_memory.order):
+            return by_tensor
         if by_memory:
             return by_memory
         order = next(self._order)
@@ -127,52 +118,44 @@ class Lineage:
         self._know(tensor, value)
         return value
 
+    def in_memory(self, tensor: torch.Tensor) -> Value | None:
+        """Return the value that was written where a tensor lies, whichever tensor that was."""
+        region = region_of(tensor)
+        writes = self._memory.get(tensor.untyped_storage()._cdata) if region else None
+        value: Value | None = writes.seen_in(region) if writes and region else None
+        return value
+
+    def _known(self, tensor: torch.Tensor) -> Value | None:
+        entry = self._tensors.get(tensor._cdata)
+        # `tensor.data = other` gives a tensor other memory
+        return entry[2] if entry and entry[1] == _place(tensor) else None
+
     def _know(self, tensor: torch.Tensor, value: Value) -> None:
-        self._tensors[tensor._cdata] = _weak(tensor), value
+        self._tensors[tensor._cdata] = _weak(tensor), _place(tensor), value
         if len(self._tensors) + len(self._memory) > self._sweep_at:
             self._sweep()
 
-    def _write(self, tensor: torch.Tensor, span: tuple[int, int], value: Value) -> None:
-        storage = tensor.untyped_storage()
-        memory = self._memory.setdefault(storage._cdata, _Memory(StorageWeakRef(storage), []))
-        start, end = span
-        kept = [write for write in memory.writes if write[0] < start or write[1] > end]
-        memory.writes = [*kept[1 - KEPT_WRITES :], (start, end, value)]
-
-    def _latest_in(self, tensor: torch.Tensor) -> Value | None:
-        span = _span(tensor)
-        memory = self._memory.get(tensor.untyped_storage()._cdata) if span else None
-        if not span or not memory:
-            return None
-        touching = [w for start, end, w in memory.writes if start < span[1] and end > span[0]]
-        # of several parts the bad one is what made the whole bad
-        return max(touching, key=lambda value: (value.is_bad, value.order), default=None)
+    def _write(self, storage: torch.UntypedStorage, region: Region, value: Value) -> None:
+        writes = self._memory.get(storage._cdata)
+        if writes is None:
+            writes = self._memory[storage._cdata] = Writes(StorageWeakRef(storage))
+        writes.add(region, value)
 
     def _sweep(self) -> None:
         """Forget what is dead."""
-        for key in [k for k, (watch, _) in self._tensors.items() if watch.expired()]:
+        for key in [k for k, (watch, _, _) in self._tensors.items() if watch.expired()]:
             del self._tensors[key]
-        for key in [k for k, memory in self._memory.items() if memory.watch.expired()]:
+        for key in [k for k, writes in self._memory.items() if writes.watch.expired()]:
             del self._memory[key]
         self._sweep_at = max(4096, 2 * (len(self._tensors) + len(self._memory)))
+
+
+def _place(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Return where a tensor lies: its storage and the offset there."""
+    memory = memory_of(tensor)
+    return None if memory is None else (memory, int(tensor.storage_offset()))
 
 
 def _weak(tensor: torch.Tensor) -> Any:
     """Return a reference that neither keeps a tensor alive nor lets its address be used again."""
     return torch._C._WeakTensorRef(tensor)  # type: ignore[attr-defined]
-
-
-def _span(tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Return the bytes a tensor lies in; None for one without memory of its own."""
-    if (
-        not tensor.numel()
-        or tensor.layout != torch.strided
-        or type(tensor).__name__ == "FakeTensor"
-    ):
-        return None
-    if tensor.device.type == "meta":
-        return None
-    size = tensor.element_size()
-    start = int(tensor.storage_offset()) * size
-    last = sum(int((n - 1) * stride) for n, stride in zip(tensor.shape, tensor.stride()))
-    return start, start + (last + 1) * size

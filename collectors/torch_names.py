@@ -26,7 +26,17 @@ NOT_A_CALL = {
     "__get__", "__set__", "__delete__", "_set_grad_enabled", "requires_grad_", "retain_grad",
     "register_hook", "register_post_accumulate_grad_hook", "__reduce_ex__", "__deepcopy__",
     "as_subclass", "is_tensor", "data_ptr", "__repr__", "__format__", "__hash__", "share_memory_",
+    # they tell of a tensor
+    "size", "dim", "ndimension", "numel", "nelement", "stride", "storage_offset", "element_size",
+    "is_floating_point", "is_complex", "is_signed", "is_contiguous", "is_pinned", "is_shared",
+    "is_inference", "is_set_to", "is_same_size", "get_device", "storage", "untyped_storage",
+    "typed_storage", "storage_type", "has_names", "type", "__len__", "__contains__", "__array__",
+    "is_conj", "is_neg", "result_type", "can_cast", "promote_types", "is_storage", "_is_view",
+    # they hand its values to Python
+    "item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__complex__", "__index__",
+    "equal", "allclose", "is_nonzero",
 }  # fmt: skip
+"""Functions that compute nothing: not recorded."""
 
 MEMORY_ONLY = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",
@@ -78,6 +88,10 @@ class Names:
 
     def __init__(self) -> None:
         self._numbers: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+
+    def clear(self) -> None:
+        """Number from 0 again: a new step."""
+        self._numbers.clear()
 
     def next(self, prefix: str, api: str, ending: str = "forward") -> tuple[str, int]:
         """Return the name of the next call, and its number among those of the function."""

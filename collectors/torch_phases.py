@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from .torch_calls import Call, Calls
+from .torch_call import Call
+from .torch_calls import Calls
 from .torch_names import Api
 from .torch_rows import Row
 from .torch_tensors import Slots
@@ -44,9 +46,11 @@ class Phases:
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         closure = [v for v in (*args[1:], *kwargs.values()) if callable(v)]
-        if closure or getattr(self._recorder.thread, "call", None):
+        if closure or self._calls.around():
             return  # a closure runs the whole model: its calls are the outermost ones
         call = self._recorder.guarded(self._begin, type(optimizer).__name__, _state(optimizer))
+        if call:
+            call.frame = sys._getframe(1)
         self._recorder.thread.call = call
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -63,15 +67,19 @@ class Phases:
             parameters = list(parameters)  # a generator can be read once
             args = (parameters, *args[1:]) if args else args
             kwargs = kwargs if args else {**kwargs, "parameters": parameters}
-        outer = getattr(self._recorder.thread, "call", None)
+        outer = self._calls.around()
         one = [parameters] if isinstance(parameters, torch.Tensor) else parameters
         found = [(f"input.grad.{n}", p.grad) for n, p in enumerate(one) if p.grad is not None]
         call = self._recorder.guarded(self._begin, original.__name__, found)
         self._recorder.thread.call = call or outer
         try:
             result = original(*args, **kwargs)
-        finally:
+        except BaseException:
             self._recorder.thread.call = outer
+            if call:
+                self._recorder.guarded(self._calls.raised, call)
+            raise
+        self._recorder.thread.call = outer
         if call:
             results = list(found)
             if isinstance(result, torch.Tensor):

@@ -73,17 +73,25 @@ def _look(
         "direction": direction,
         "role": role,
         "dtype": short_dtype(tensor.dtype),
-        "shape": list(tensor.shape),
-        "numel": tensor.numel(),
+        "shape": None if tensor.is_nested else list(tensor.shape),
+        "numel": None if tensor.is_nested else tensor.numel(),
         "requires_grad": tensor.requires_grad,
         "layout": layout_of(tensor),
     }
-    measured = measure(local(tensor), before)
+    try:
+        measured = measure(local(tensor), before)
+    except (RuntimeError, NotImplementedError, TypeError):  # a kind without these operations
+        measured = Measured({})
     if isinstance(measured, torch.Tensor):
         row[DEFERRED] = measured
         return row, None
     row.update(measured.stats)
     return row, measured
+
+
+def is_bad(row: Row) -> bool:
+    """Tell whether a row is known to hold NaN or an infinity."""
+    return any(row.get(key) for key in ("has_nan", "has_posinf", "has_neginf"))
 
 
 def finish(rows: Sequence[Row]) -> None:

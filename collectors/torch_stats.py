@@ -26,13 +26,10 @@ BLOCK = 1024
 SMALL_SQUARES = 1e-18
 """A float32 norm below this may have lost squares to underflow."""
 
-UNREADABLE = (
-    torch.sparse_coo,
-    torch.sparse_csr,
-    torch.sparse_csc,
-    torch.sparse_bsr,
-    torch.sparse_bsc,
-)
+WHOLE_NUMBERS = {
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+    *(getattr(torch, name) for name in ("uint16", "uint32", "uint64") if hasattr(torch, name)),
+}  # fmt: skip
 
 
 def short_dtype(dtype: torch.dtype) -> str:
@@ -106,7 +103,11 @@ def _from_numbers(row: Sequence[float], dtype: str) -> Stats:
 
 
 def _readable(tensor: torch.Tensor) -> bool:
-    if tensor.layout in UNREADABLE or tensor.is_quantized or tensor.device.type == "meta":
+    if tensor.layout != torch.strided or tensor.is_nested or tensor.device.type == "meta":
+        return False
+    if not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype in WHOLE_NUMBERS):
+        return False
+    if str(tensor.dtype).startswith("torch.float4"):
         return False
     if type(tensor) is torch.Tensor and torch._C._functorch.maybe_current_level() is None:
         return True
@@ -192,7 +193,7 @@ def _integers(tensor: torch.Tensor) -> Stats:
         "nan_count": 0,
         "posinf_count": 0,
         "neginf_count": 0,
-        "zero_count": tensor.numel() - int(torch.count_nonzero(tensor)),
+        "zero_count": int((wide == 0).sum()),
     }
 
 

@@ -72,7 +72,7 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     if kind is torch.Tensor or kind is torch.nn.Parameter:
         return tensor
     if kind.__name__ == "AsyncCollectiveTensor":
-        return tensor.trigger_wait()  # type: ignore[attr-defined, no-any-return]
+        return tensor.elem  # type: ignore[attr-defined, no-any-return]
     if kind.__name__ == "DTensor":
         return tensor._local_tensor  # type: ignore[attr-defined, no-any-return]
     return tensor

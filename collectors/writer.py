@@ -8,6 +8,7 @@ process loses its last part at most.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import multiprocessing.util
 import os
 import signal
@@ -56,11 +57,17 @@ class ShardWriter:
         self._part_rows = part_rows
         self._lock = threading.RLock()
         self._closed = threading.Event()
+        self._pid = os.getpid()
+        self._error: Exception | None = None
         _flush_at_exit(self)
         threading.Thread(target=self._flush_every, args=(part_seconds,), daemon=True).start()
 
     def add(self, call: Mapping[str, Any], tensors: Iterable[Mapping[str, Any]]) -> None:
         """Add one call and its tensors; columns that are not given are NULL."""
+        if self._pid != os.getpid():
+            return  # a forked child must not write its parent's rows
+        if self._error:
+            raise self._error
         with self._lock:
             for tensor in tensors:
                 self._tensors.add(tuple(map(tensor.get, TENSORS.names)))
@@ -74,6 +81,8 @@ class ShardWriter:
 
     def flush(self) -> None:
         """Write the rows in memory as a part; nothing when there are none."""
+        if self._pid != os.getpid():
+            return
         self._before_part()
         with self._lock:
             if len(self._calls) or len(self._tensors):
@@ -81,6 +90,8 @@ class ShardWriter:
 
     def close(self, *, complete: bool = True) -> None:
         """Write the last part; `complete` says in its footer that the step is whole."""
+        if self._pid != os.getpid():
+            return
         if not self._closed.is_set():
             self._before_part()
         with self._lock:
@@ -110,7 +121,11 @@ class ShardWriter:
 
     def _flush_every(self, seconds: float) -> None:
         while not self._closed.wait(seconds):
-            self.flush()
+            try:
+                self.flush()
+            except Exception as error:  # told to whoever adds the next call
+                self._error = error
+                return
 
 
 _open: weakref.WeakSet[ShardWriter] = weakref.WeakSet()
@@ -133,7 +148,8 @@ def _flush_at_exit(writer: ShardWriter) -> None:
 def _close_open(owner: int) -> None:
     if owner == os.getpid():
         for writer in list(_open):
-            writer.close(complete=False)
+            with contextlib.suppress(OSError):  # the process ends anyway
+                writer.close(complete=False)
 
 
 def _chain_sigterm(owner: int) -> None:
@@ -142,7 +158,8 @@ def _chain_sigterm(owner: int) -> None:
     def flush_then_pass_on(number: int, frame: FrameType | None) -> None:
         if owner == os.getpid():
             for writer in list(_open):
-                writer.flush()
+                with contextlib.suppress(OSError):
+                    writer.flush()
         if callable(previous):
             previous(number, frame)
         elif previous != signal.SIG_IGN:

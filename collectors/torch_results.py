@@ -1,0 +1,67 @@
+"""What a call made: new values, views of what it was given, memory that nothing wrote yet."""
+
+from __future__ import annotations
+
+import torch
+
+from .torch_call import Call
+from .torch_lineage import Value
+from .torch_memory import memory_of
+from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN
+from .torch_rows import Row, Rows, is_bad
+from .torch_tensors import Slots, local
+
+
+def result_rows(rows: Rows, call: Call, results: Slots, changed: set[int], seq: int) -> list[Row]:
+    """Return the rows of the results of a call that came back.
+
+    Args:
+        rows: makes them.
+        call: its own rows are set right where it only looked at memory.
+        results: tensors that it returned or changed.
+        changed: ids of those that it was given and wrote into.
+        seq: the call.
+    """
+    partly = PARTLY_WRITTEN.get(call.api.name, ())
+    read = {memory_of(local(t)) for _, t in call.inputs}
+    reserved = {memory_of(local(t)) for _, t in call.inputs if rows.is_reserved(t)}
+    fresh = [
+        slot not in partly and (bool(partly) or id(t) in changed or memory_of(local(t)) not in read)
+        for slot, t in results
+    ]
+    if reserved and not any(fresh):  # a view of memory reads none of it
+        call.rows = [row | {"role": "buffer"} for row in call.rows]
+    made = []
+    for (slot, tensor), new in zip(results, fresh):
+        only_memory = (
+            call.api.name in MEMORY_ONLY
+            or slot in partly
+            or (not new and memory_of(local(tensor)) in reserved)
+        )
+        inside = _made_inside(rows, call, tensor)
+        if inside:
+            made.append(rows.seen(slot, tensor, "output", "echo"))
+            made[-1].update(value_id=inside.id, producer_seq=inside.seq)
+            continue
+        part = None if new else rows.lineage.in_memory(local(tensor))
+        role = "buffer" if only_memory else "value"
+        made.append(rows.made(slot, tensor, seq, fresh=new, role=role))
+        if part and is_bad(made[-1]):
+            _blame(part, call, tensor)
+    return made
+
+
+def _made_inside(rows: Rows, call: Call, tensor: torch.Tensor) -> Value | None:
+    """Return the value of a result that a recorded call inside of a Function made."""
+    if call.api.prefix != "Function":
+        return None
+    value = rows.lineage.value_of(local(tensor))
+    return value if value.order > call.started and value.seq is not None else None
+
+
+def _blame(part: Value, call: Call, view: torch.Tensor) -> None:
+    """Say that a view read the part of memory that it shows, whoever wrote the rest last."""
+    memory = memory_of(local(view))
+    for row, (_, tensor) in zip(call.rows, call.inputs):
+        if memory_of(local(tensor)) == memory:
+            row.update(value_id=part.id, producer_seq=part.seq, producer_slot=part.slot)
