@@ -27,6 +27,8 @@ class Call:
         transfer: what it communicates; None for a computation.
         children: rows of calls inside of it, to be written after it is known.
         inner: what its own communication brought: it reads that too.
+        ending: last word of its name.
+        kind: compute, comm, optimizer.
         frame: in which it runs, where no function of ours does; it may be left by an exception.
     """
 
@@ -40,4 +42,6 @@ class Call:
     transfer: Transfer | None = None
     children: list[tuple[dict[str, Any], list[Row]]] = field(default_factory=list)
     inner: list[Row] = field(default_factory=list)
+    ending: str = "forward"
+    kind: str = "compute"
     frame: FrameType | None = None

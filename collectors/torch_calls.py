@@ -116,6 +116,7 @@ class Calls:
         call = Call(api, arguments(args, kwargs), started=self.rows.lineage.now())
         if api.comm:
             call.transfer = self.comm.transfer_of(api, func, args, kwargs)
+            call.kind = "comm" if call.transfer else "compute"
         roles = call.transfer.roles if call.transfer else {}
         written = {id(t) for _, t in tensors_in(kwargs.get("out"), "out", [])}
         for slot, tensor in call.inputs:
@@ -166,16 +167,8 @@ class Calls:
             self._finish(call, results, {id(t) for _, t in changed}, parent)
 
     def _finish(self, call: Call, results: Slots, changed: set[int], parent: Call | None) -> None:
-        seq = self.recorder.next_seq()
-        name, number = self.names.next(call.api.prefix, call.api.name)
-        made = result_rows(self.rows, call, results, changed, seq)
-        call.columns |= {
-            "seq": seq,
-            "name": name,
-            "api": call.api.name,
-            "call_index": number,
-            "kind": "compute",
-        }
+        self.number(call)
+        made = result_rows(self.rows, call, results, changed, call.columns["seq"])
         self.write(call.columns, [*call.rows, *call.inner, *made], call, parent)
         self.backward.attach(call.columns, results, call.edges)
 
@@ -196,17 +189,22 @@ class Calls:
 
     def raised(self, call: Call) -> None:
         """Write a call that ended in an exception: what it read."""
-        transfer = call.transfer.columns if call.transfer else {}
-        name, number = self.names.next(call.api.prefix, call.api.name)
-        call.columns |= transfer | {
-            "seq": self.recorder.next_seq(),
+        self.number(call)
+        call.columns["state"] = "raised"
+        self.write(call.columns, call.rows, call, None)
+
+    def number(self, call: Call) -> None:
+        """Give a call its place among the others, and its name."""
+        name, number = self.names.next(call.api.prefix, call.api.name, call.ending)
+        if call.transfer:
+            call.columns |= call.transfer.columns
+        call.columns.setdefault("seq", self.recorder.next_seq())
+        call.columns |= {
             "name": name,
             "api": call.transfer.api if call.transfer else call.api.name,
             "call_index": number,
-            "kind": "comm" if call.transfer else "compute",
-            "state": "raised",
+            "kind": call.kind,
         }
-        self.write(call.columns, call.rows, call, None)
 
 
 class CallMode(TorchFunctionMode):

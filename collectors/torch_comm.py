@@ -227,10 +227,7 @@ class Communication:
             return
         self._open = [pair for pair in self._open if pair[0] is not call]
         calls = self._calls
-        name, number = calls.names.next("Distributed", call.api.name)
-        call.columns |= transfer.columns | {
-            "name": name, "api": transfer.api, "call_index": number, "kind": "comm",
-        }  # fmt: skip
+        calls.number(call)
         made: list[Row] = [
             calls.rows.made(slot, tensor, seq, fresh=True) for slot, tensor in transfer.fills
         ]

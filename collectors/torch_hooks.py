@@ -14,7 +14,6 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
-from torch.utils._device import DeviceContext
 
 from .torch_calls import Calls
 from .torch_names import Api
@@ -193,10 +192,11 @@ NOT_COMMUNICATION = {
 def _push_below(mode: Any) -> None:
     """Put a mode under all others: whoever leaves one of those must not take ours for it.
 
-    But for the one of a default device, which insists on being the lowest.
+    But for that of torch.set_default_device, which insists on being the lowest.
     """
     modes = [_pop_mode() for _ in _get_current_function_mode_stack()][::-1]
-    lowest = [one for one in modes[:1] if isinstance(one, DeviceContext)]
+    default = getattr(getattr(torch, "_GLOBAL_DEVICE_CONTEXT", None), "device_context", None)
+    lowest = [one for one in modes[:1] if one is default]
     for one in (*lowest, mode, *modes[len(lowest) :]):
         _push_mode(one)
 

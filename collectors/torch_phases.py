@@ -48,7 +48,9 @@ class Phases:
         closure = [v for v in (*args[1:], *kwargs.values()) if callable(v)]
         if closure or self._calls.around():
             return  # a closure runs the whole model: its calls are the outermost ones
-        call = self._recorder.guarded(self._begin, type(optimizer).__name__, _state(optimizer))
+        call = self._recorder.guarded(
+            self._begin, type(optimizer).__name__, _state(optimizer), "step", "optimizer"
+        )
         if call:
             call.frame = sys._getframe(1)
         self._recorder.thread.call = call
@@ -58,7 +60,7 @@ class Phases:
         if isinstance(call, Call) and call.api.prefix == "Optimizer":
             self._recorder.thread.call = None
             weights = [(slot, t) for slot, t in call.inputs if ".param." in slot]
-            self._recorder.guarded(self._end, call, weights, "step", "optimizer")
+            self._recorder.guarded(self._end, call, weights)
 
     def clip(self, original: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
         """Run a function that clips gradients, and record it."""
@@ -70,7 +72,7 @@ class Phases:
         outer = self._calls.around()
         one = [parameters] if isinstance(parameters, torch.Tensor) else parameters
         found = [(f"input.grad.{n}", p.grad) for n, p in enumerate(one) if p.grad is not None]
-        call = self._recorder.guarded(self._begin, original.__name__, found)
+        call = self._recorder.guarded(self._begin, original.__name__, found, "clip", "compute")
         self._recorder.thread.call = call or outer
         try:
             result = original(*args, **kwargs)
@@ -84,26 +86,22 @@ class Phases:
             results = list(found)
             if isinstance(result, torch.Tensor):
                 results.append(("input.total_norm", result))
-            self._recorder.guarded(self._end, call, results, "clip", "compute")
+            self._recorder.guarded(self._end, call, results)
         return result
 
-    def _begin(self, name: str, inputs: Slots) -> Call:
-        call = Call(Api("Optimizer", name), inputs)
+    def _begin(self, name: str, inputs: Slots, ending: str, kind: str) -> Call:
+        call = Call(Api("Optimizer", name), inputs, ending=ending, kind=kind)
         call.rows = [self._calls.rows.read(slot, tensor) for slot, tensor in inputs]
-        call.columns = self._calls.place()
+        call.columns = self._calls.place() | {"phase": "clip" if ending == "clip" else "optimizer"}
         return call
 
-    def _end(self, call: Call, results: Slots, phase: str, kind: str) -> None:
-        seq = self._recorder.next_seq()
-        name, number = self._calls.names.next(call.api.prefix, call.api.name, phase)
+    def _end(self, call: Call, results: Slots) -> None:
+        self._calls.number(call)
+        seq: int = call.columns["seq"]
         made: list[Row] = []
         for slot, tensor in results:
             slot = "output." + slot.partition(".")[2]
             made.append(self._calls.rows.made(slot, tensor, seq, fresh=True))
-        call.columns |= {
-            "seq": seq, "name": name, "api": call.api.name, "call_index": number, "kind": kind,
-            "phase": "optimizer" if phase == "step" else "clip",
-        }  # fmt: skip
         self._calls.write(call.columns, [*call.rows, *call.inner, *made], call, None)
 
 

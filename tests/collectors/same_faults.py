@@ -7,6 +7,7 @@ import faulthandler
 import os
 import signal
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -86,6 +87,7 @@ def run_ranks(scenario: Scenario, world: int, tp: int, dump: Path) -> list[int]:
 
 def _rank(scenario: Scenario, rank: int, world: int, tp: int, dump: Path) -> None:
     faulthandler.dump_traceback_later(60, exit=True)
+    warnings.filterwarnings("error", "crossrank stopped|another PrecisionDebugger")
     signal.signal(signal.SIGTERM, lambda number, frame: None)  # a script that goes on
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(world), LOCAL_RANK=str(rank))
     dist.init_process_group(

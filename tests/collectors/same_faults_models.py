@@ -1,8 +1,6 @@
-"""Faults of models that others wrote, in plain PyTorch: a gate in a transformer, a router, a loss scale."""
+"""Faults of models that others wrote, in plain PyTorch: gate, router, loss scale."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -25,10 +23,13 @@ class Gate(nn.Module):
         h = self.lin(x)
         if self.form == "exp":
             return x * torch.exp(h)  # fault: gated exp
-        low = F.relu(h) + 0.0
-        if self.form == "log":
-            return x + torch.log(low)  # fault: gated log
-        return x + torch.sqrt(low)
+        if self.form == "log of softplus":
+            h = F.softplus(h)
+            return x + torch.log(h)  # fault: gated log
+        h = F.relu(h + 8.0) + 0.0
+        if self.form == "log of relu":
+            return x + torch.log(h)  # fault: gated_by_relu log
+        return x + torch.sqrt(h)
 
 
 class Small(nn.Module):
@@ -65,9 +66,8 @@ def gated(e: Place, form: str, bias: float) -> None:
             p.grad.div_(e.world)
 
 
-exp_of_much = partial(gated, form="exp", bias=120.0)
-log_of_nothing = partial(gated, form="log", bias=-300.0)
-root_of_nothing = partial(gated, form="sqrt", bias=-50.0)
+def gated_by_relu(e: Place) -> None:
+    gated(e, "log of relu", -58.0)
 
 
 class Experts(nn.Module):
@@ -104,7 +104,7 @@ class Mixture(nn.Module):
 
 def router(e: Place) -> None:
     """Rank 1's router gives equal odds: their spread is 0, and the slope of its root infinite."""
-    m = DistributedDataParallel(Mixture(), find_unused_parameters=True)
+    m = DistributedDataParallel(Mixture())
     if e.rank == 1:
         with torch.no_grad():
             m.module.moe.gate.weight.zero_()
