@@ -63,8 +63,8 @@ def read_config(path: str | Path | None, **overrides: Any) -> Config:
     _tell_of_ignored(where, raw)
     return Config(
         dump_path=Path(place),
-        ranks=_numbers(where, "rank", raw.get("rank") or []),
-        steps=_numbers(where, "step", raw.get("step") or []),
+        ranks=_numbers(where, "rank", raw.get("rank")),
+        steps=_numbers(where, "step", raw.get("step")),
         raw=raw,
     )
 
@@ -90,13 +90,19 @@ def _choice(where: str, key: str, value: Any, known: Sequence[str]) -> None:
 def _numbers(where: str, key: str, value: Any) -> frozenset[int]:
     """Return the numbers of a list whose items are 3, "3" or "4-6"."""
     found: set[int] = set()
+    if value is None or value == "":
+        return frozenset()
     for item in value if isinstance(value, (list, tuple)) else [value]:
         first, dash, last = str(item).strip().partition("-")
-        wrong = not first.isdigit() or (dash and not last.isdigit())
+        wrong = not _is_number(first) or (dash and not _is_number(last))
         if wrong or (dash and int(last) < int(first)):
             raise ConfigError(f'{where}: {key} {item!r}; expected a number, or "4-6"')
         found |= set(range(int(first), int(last if dash else first) + 1))
     return frozenset(found)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _tell_of_ignored(where: str, raw: Mapping[str, Any]) -> None:

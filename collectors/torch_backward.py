@@ -38,6 +38,7 @@ class Owner:
         seq: of the backward call under way; None: none is.
         rows: of it, so far.
         done: nodes that ran.
+        others: gradients that go to what was no input.
     """
 
     columns: dict[str, Any]
@@ -45,6 +46,7 @@ class Owner:
     seq: int | None = None
     rows: list[Row] = field(default_factory=list)
     done: int = 0
+    others: int = 0
 
 
 class Backward:
@@ -82,7 +84,7 @@ class Backward:
         self, columns: dict[str, Any], results: Slots, edges: Sequence[tuple[str, Any, int]]
     ) -> None:
         """Hook the nodes that a call made."""
-        owner = Owner(columns)
+        owner, free = Owner(columns), list(edges)
         ends = [node for _, node, _ in edges]
         places: dict[Any, dict[int, str]] = {}
         waiting: list[Any] = []
@@ -97,22 +99,28 @@ class Backward:
                 continue
             node.metadata[OWNER] = owner
             owner.nodes += 1
-            targets = [self._target(following, owner, edges) for following in node.next_functions]
+            targets = [self._target(following, owner, free) for following in node.next_functions]
             waiting += [following for following, _ in node.next_functions if following is not None]
             self._hook(node, owner, places.get(node, {}), targets)
 
     def _target(
-        self, following: tuple[Any, int], owner: Owner, edges: Sequence[tuple[str, Any, int]]
+        self, following: tuple[Any, int], owner: Owner, free: list[tuple[str, Any, int]]
     ) -> tuple[dict[str, Any], int, str] | None:
-        """Return where a gradient goes: the node's metadata, its input's number, our slot."""
+        """Return where a gradient goes: the node's metadata, its input's number, our slot.
+
+        `free` holds the inputs whose gradient has no place yet: one tensor may be read twice.
+        """
         node, number = following
         if node is None:
             return None
-        for slot, end, place in edges:
+        for edge in free:
+            slot, end, place = edge
             if end == node and place == number:
+                free.remove(edge)
                 return node.metadata, number, "output." + slot.partition(".")[2]
-        if _is_leaf(node) or OWNER in node.metadata:
-            return node.metadata, number, f"output.{node.name()}"
+        if _is_leaf(node) or node.metadata.get(OWNER, owner) is not owner:
+            owner.others += 1
+            return node.metadata, number, f"output.{node.name()}.{owner.others}"
         return node.metadata, number, ""
 
     def _hook(
@@ -149,8 +157,9 @@ class Backward:
         """Return the row of a gradient that a call reads, made of what earlier calls handed on."""
         if len(parts) > 1:
             return self._sum(slot, gradient, parts)
-        if not parts:
-            return self._rows.read(slot, gradient)
+        made = self._rows.lineage.value_of(gradient)
+        if not parts or (made.seq is not None and made.order > parts[0]["value_id"]):
+            return self._rows.read(slot, gradient)  # a hook of the user's put another in its place
         row = self._rows.seen(slot, gradient, "input", "value")
         origin = {key: parts[0][key] for key in ("value_id", "producer_seq", "producer_slot")}
         return row | origin
@@ -264,6 +273,9 @@ class Backward:
     def _after_leaf(self, leaf: torch.Tensor, came: list[Row]) -> None:
         if leaf.grad is None:
             return
+        changed = self._rows.read("inner.grad", leaf.grad)  # by a hook of the user's
+        if changed["producer_seq"] not in {None, *(row["producer_seq"] for row in came)}:
+            came.append(changed)
         seq = self._recorder.next_seq()
         name, number = self._names.next("Gradient", "accumulate", "backward")
         made = self._rows.made("output.0", leaf.grad, seq, fresh=True)

@@ -99,10 +99,10 @@ class Calls:
         thread.call = call
         try:
             result = func(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
             thread.call = parent
             if call:
-                self.recorder.guarded(self.raised, call)
+                self.recorder.guarded(self.raised, call, error)
             raise
         thread.call = parent
         if call:
@@ -187,10 +187,11 @@ class Calls:
         for one, its_rows in family:
             self.recorder.add(one, [row | {"seq": one["seq"]} for row in its_rows])
 
-    def raised(self, call: Call) -> None:
+    def raised(self, call: Call, error: BaseException | None = None) -> None:
         """Write a call that ended in an exception: what it read."""
         self.number(call)
-        call.columns["state"] = "raised"
+        if type(error).__name__ != "_StopRecomputationError":  # a checkpoint has all it needs
+            call.columns["state"] = "raised"
         self.write(call.columns, call.rows, call, None)
 
     def number(self, call: Call) -> None:

@@ -94,11 +94,11 @@ class Communication:
     def complete(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Wait, then record the operation that was waited for."""
         result = func(*args, **kwargs)
-        found = self._waited_for.pop(args[0]._cdata, None) if args else None
+        found = self._waited_for.get(local(args[0])._cdata) if args else None
         if found and func.__name__.startswith("wait_tensor"):
             self._calls.recorder.guarded(self._close, *found[:2])
         elif found:
-            self._waited_for[result._cdata] = found
+            self._waited_for[local(result)._cdata] = found
         return result
 
     def complete_inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -226,6 +226,7 @@ class Communication:
         if transfer is None or "name" in call.columns:
             return
         self._open = [pair for pair in self._open if pair[0] is not call]
+        self._waited_for = {k: v for k, v in self._waited_for.items() if v[0] is not call}
         calls = self._calls
         calls.number(call)
         made: list[Row] = [

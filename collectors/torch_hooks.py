@@ -72,6 +72,7 @@ class Hooks:
                 self._replace(place, name, self._clip)
         if dist.is_available():
             self._replace(dist.Work, "wait", self._wait)
+            self._replace(dist.ProcessGroup, "barrier", self._barrier)
             for name in filter(functools.partial(hasattr, funcol), FUNCTIONAL):
                 self._replace(funcol, name, self._with_mode)
             for name in _unseen_collectives():
@@ -146,6 +147,13 @@ class Hooks:
 
         return wait
 
+    def _barrier(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def barrier(group: Any, *args: Any, **kwargs: Any) -> Any:
+            return original(group, *args, **kwargs)
+
+        barrier.__module__ = "torch.distributed"
+        return self._collective(barrier)
+
     def _resize(self, original: Callable[..., Any]) -> Callable[..., Any]:
         calls = self._calls
 
@@ -183,10 +191,10 @@ def _unseen_collectives() -> list[str]:
 
 
 NOT_COMMUNICATION = {
-    "destroy_process_group", "split_group", "shrink_group", "batch_isend_irecv",
+    "barrier", "destroy_process_group", "split_group", "shrink_group", "batch_isend_irecv",
     "all_gather_into_tensor", "_all_gather_base", "reduce_scatter_tensor", "_reduce_scatter_base",
 }  # fmt: skip
-"""They make and end groups, or do nothing but call others that are seen."""
+"""They make and end groups, or do nothing but call others that are seen, as barrier the group's."""
 
 
 def _push_below(mode: Any) -> None:

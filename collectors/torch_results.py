@@ -46,8 +46,8 @@ def result_rows(rows: Rows, call: Call, results: Slots, changed: set[int], seq: 
         part = None if new else rows.lineage.in_memory(local(tensor))
         role = "buffer" if only_memory else "value"
         made.append(rows.made(slot, tensor, seq, fresh=new, role=role))
-        if part and is_bad(made[-1]):
-            _blame(part, call, tensor)
+        if part:
+            _say_which_part(part, call, tensor, is_bad(made[-1]))
     return made
 
 
@@ -59,9 +59,12 @@ def _made_inside(rows: Rows, call: Call, tensor: torch.Tensor) -> Value | None:
     return value if value.order > call.started and value.seq is not None else None
 
 
-def _blame(part: Value, call: Call, view: torch.Tensor) -> None:
-    """Say that a view read the part of memory that it shows, whoever wrote the rest last."""
+def _say_which_part(part: Value, call: Call, view: torch.Tensor, bad: bool) -> None:
+    """Say that a view read the part of memory that it shows, whoever wrote the rest last.
+
+    Not of a good view of bad memory: who made its part did not make that.
+    """
     memory = memory_of(local(view))
     for row, (_, tensor) in zip(call.rows, call.inputs):
-        if memory_of(local(tensor)) == memory:
+        if memory_of(local(tensor)) == memory and (bad or not is_bad(row)):
             row.update(value_id=part.id, producer_seq=part.seq, producer_slot=part.slot)

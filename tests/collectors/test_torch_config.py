@@ -52,9 +52,10 @@ def told(path: Path) -> list[str]:
 
 def refusal(*args: Any, **kwargs: Any) -> str:
     """Return the sentence of the error that a configuration gives."""
-    with warnings.catch_warnings(), pytest.raises(ConfigError) as raised:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        PrecisionDebugger(*args, **kwargs)
+        with pytest.raises(ConfigError) as raised:
+            PrecisionDebugger(*args, **kwargs)
     assert isinstance(raised.value, CrossrankError)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__ or raised.value.__context__ is None

@@ -16,7 +16,7 @@ from torch import Tensor, nn, relu
 
 from collectors import PrecisionDebugger
 
-from .recording import Call, Record, on_ranks, record, recording
+from .recording import Record, on_ranks, record, recording
 
 GELU = F.gelu
 BAD = ("has_nan", "has_posinf", "has_neginf")
@@ -251,10 +251,10 @@ def test_files_grow_with_ranks_and_steps_and_not_with_calls(tmp_path: Path) -> N
     assert not any("long" in name for name in many)
 
 
-def test_the_longest_names_are_kept_whole(tmp_path: Path) -> None:
+def test_the_longest_names_are_kept_whole_and_numbered_anew_in_each_step(tmp_path: Path) -> None:
     files_of(tmp_path, 3)
-    found = Record(tmp_path, step=2, rank=1)
-    call: Call = found.calls[found.names.index(f"Function.{LONG}.2.forward")]
-    assert call["api"] == LONG
-    (inside,) = [call for call in found.calls if call["api"] == "relu"]
-    assert inside["module"] == LONG
+    for step in range(3):
+        calls = {call["name"]: call for call in Record(tmp_path, step=step, rank=1).calls}
+        assert calls[f"Function.{LONG}.0.forward"]["api"] == LONG
+        assert calls["Functional.relu.0.forward"]["module"] == LONG
+        assert calls["Torch.ones.3.forward"]["call_index"] == 3

@@ -112,6 +112,24 @@ def test_a_hook_on_a_gradient_made_what_is_read_next(tmp_path: Path) -> None:
     assert found.producer("Tensor.mul.0.backward") == ("Torch.log.0.forward", "output.0")
 
 
+def test_one_tensor_that_is_the_gradient_of_many_is_known_by_the_way_it_came(
+    tmp_path: Path,
+) -> None:
+    """An addition hands on what came in, the same tensor to each of its inputs."""
+    w = weight(1)
+
+    def work() -> None:
+        first, second, third = w * 2, w * 3, w * 5
+        (third + (first + second)).sum().backward()
+
+    found = record(tmp_path, work)
+    inner, outer = (f"Tensor.add.{n}.backward" for n in range(2))
+    assert found.producer(outer) == ("Tensor.sum.0.backward", "output.0")
+    assert found.producer(inner) == (outer, "output.1")
+    made = [found.producer(f"Tensor.mul.{n}.backward") for n in range(3)]
+    assert made == [(inner, "output.0"), (inner, "output.1"), (outer, "output.0")]
+
+
 def test_every_slot_of_a_packed_attention_is_there_once(tmp_path: Path) -> None:
     attention = nn.MultiheadAttention(4, 2, batch_first=True)
     x = torch.ones(1, 3, 4, requires_grad=True)
@@ -164,7 +182,11 @@ def test_calls_of_a_hook_inside_of_backward_are_of_the_phase_backward(tmp_path: 
     scaled = found.call("Tensor.mul_")
     assert (scaled["phase"], scaled["recompute"]) == ("backward", False)
     assert maxima(scaled, "") == {"input.0": 3, "output.0": 30}
-    assert found.producer("Tensor.mul_") == ("Gradient.accumulate.0.backward", "output.0")
+    assert found.producer("Tensor.mul_") == ("Tensor.mul.0.backward", "output.0")
+    assert found.producer("Gradient.accumulate.0.backward", "inner.grad") == (
+        "Tensor.mul_.0.forward",
+        "output.0",
+    )
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
