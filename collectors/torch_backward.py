@@ -157,8 +157,9 @@ class Backward:
         """Return the row of a gradient that a call reads, made of what earlier calls handed on."""
         if len(parts) > 1:
             return self._sum(slot, gradient, parts)
-        made = self._rows.lineage.value_of(gradient)
-        if not parts or (made.seq is not None and made.order > parts[0]["value_id"]):
+        if not parts:
+            return self._rows.read(slot, gradient)
+        if parts[0]["tensor"] != gradient._cdata and self._rows.lineage.value_of(gradient).seq:
             return self._rows.read(slot, gradient)  # a hook of the user's put another in its place
         row = self._rows.seen(slot, gradient, "input", "value")
         origin = {key: parts[0][key] for key in ("value_id", "producer_seq", "producer_slot")}
@@ -212,6 +213,7 @@ class Backward:
         row = self._rows.made(slot, gradient, seq, fresh=made_inside["producer_seq"] is None)
         owner.rows.append(row)
         part = row | {"direction": "input", "producer_seq": seq, "producer_slot": slot}
+        part["tensor"] = gradient._cdata
         known.setdefault(number, []).append(part)
 
     def _finish(self, owner: Owner) -> None:

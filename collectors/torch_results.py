@@ -6,7 +6,7 @@ import torch
 
 from .torch_call import Call
 from .torch_lineage import Value
-from .torch_memory import memory_of
+from .torch_memory import memory_of, region_of
 from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN
 from .torch_rows import Row, Rows, is_bad
 from .torch_tensors import Slots, local
@@ -64,7 +64,8 @@ def _say_which_part(part: Value, call: Call, view: torch.Tensor, bad: bool) -> N
 
     Not of a good view of bad memory: who made its part did not make that.
     """
-    memory = memory_of(local(view))
+    memory, region = memory_of(local(view)), region_of(local(view))
     for row, (_, tensor) in zip(call.rows, call.inputs):
-        if memory_of(local(tensor)) == memory and (bad or not is_bad(row)):
+        larger = memory_of(local(tensor)) == memory and region_of(local(tensor)) != region
+        if larger and (bad or not is_bad(row)):
             row.update(value_id=part.id, producer_seq=part.seq, producer_slot=part.slot)

@@ -17,8 +17,14 @@ from .schema import FLOAT_LIMIT
 Stats = dict[str, Any]
 """Columns of `tensors`: max, min, mean, norm over the finite elements; counts; saturated."""
 
-MEASURED = ("min", "max", "sum", "norm", "nan_count", "posinf_count", "neginf_count", "zero_count")
-"""What is computed on a device, in this order."""
+MEASURED = (
+    "min", "max", "scale", "sum", "norm", "nan_count", "posinf_count", "neginf_count",
+    "zero_count", "finite",
+)  # fmt: skip
+"""What is computed on a device, in this order; sum and norm are divided by the scale."""
+
+WIDE_DEVICES = {"cpu", "cuda", "xpu"}
+"""Devices that compute in float64; the sums of others are in float32."""
 
 BLOCK = 1024
 """Elements whose squares are added up in float32."""
@@ -97,9 +103,10 @@ def read_back(measured: Sequence[torch.Tensor], dtypes: Sequence[str]) -> list[S
 
 def _from_numbers(row: Sequence[float], dtype: str) -> Stats:
     stats: Stats = dict(zip(MEASURED, row))
-    total, finite = stats.pop("sum"), int(row[-1])
+    total, scale, finite = stats.pop("sum"), stats.pop("scale"), int(stats.pop("finite"))
     counts = {key: int(value) for key, value in stats.items() if key.endswith("_count")}
-    return _finished({**stats, **counts, "mean": total / finite if finite else None}, dtype)
+    wide = {"norm": stats["norm"] * scale, "mean": total / finite * scale if finite else None}
+    return _finished({**stats, **counts, **wide}, dtype)
 
 
 def _readable(tensor: torch.Tensor) -> bool:
@@ -132,14 +139,16 @@ def _wide(tensor: torch.Tensor) -> torch.dtype:
 def _floats(tensor: torch.Tensor, total: float) -> Stats:
     """Return the statistics of a tensor whose elements are all finite."""
     low, high = (bound.item() for bound in torch.aminmax(tensor))
-    norm = _norm(tensor, _wide(tensor))
+    mean, norm = total / tensor.numel(), _norm(tensor, _wide(tensor))
     largest = max(abs(low), abs(high))
     if not (math.isfinite(total) and math.isfinite(norm)) or (largest and norm < SMALL_SQUARES):
-        total, norm = _scaled(tensor, largest)
+        scaled = tensor.double() / largest  # squares or sum leave the range
+        mean = scaled.mean().item() * largest
+        norm = torch.linalg.vector_norm(scaled).item() * largest
     return {
         "min": low,
         "max": high,
-        "mean": total / tensor.numel(),
+        "mean": mean,
         "norm": norm,
         "nan_count": 0,
         "posinf_count": 0,
@@ -157,15 +166,6 @@ def _norm(tensor: torch.Tensor, wide: torch.dtype) -> float:
         return float(rest)
     blocks = torch.linalg.vector_norm(flat[:whole].view(-1, BLOCK), dim=1, dtype=wide)
     return math.hypot(torch.linalg.vector_norm(blocks, dtype=torch.float64).item(), rest)
-
-
-def _scaled(tensor: torch.Tensor, largest: float) -> tuple[float, float]:
-    """Return sum and L2 norm of finite elements whose squares leave the range of float32."""
-    scaled = tensor.double() / largest
-    return (
-        scaled.sum().item() * largest,
-        torch.linalg.vector_norm(scaled).item() * largest,
-    )
 
 
 def _with_extremes(tensor: torch.Tensor) -> Stats:
@@ -198,25 +198,36 @@ def _integers(tensor: torch.Tensor) -> Stats:
 
 
 def _on_device(tensor: torch.Tensor) -> torch.Tensor:
-    """Return MEASURED and the number of finite elements, on the tensor's device."""
-    values = tensor.float() if tensor.dtype != torch.float64 else tensor
-    finite = torch.isfinite(values)
-    kept = torch.where(finite, values, torch.zeros_like(values))
-    inside = torch.where(finite, values, torch.full_like(values, math.inf))
-    below = torch.where(finite, values, torch.full_like(values, -math.inf))
-    largest = kept.abs().amax().clamp_min(torch.finfo(values.dtype).tiny)
+    """Return MEASURED, on the tensor's device: copies of its own dtype are the largest made."""
+    wide = torch.float64 if tensor.device.type in WIDE_DEVICES else torch.float32
+    finite = torch.isfinite(tensor)
+    zero = torch.zeros((), dtype=tensor.dtype, device=tensor.device)
+    kept = torch.where(finite, tensor, zero)
+    low, high = _bounds(tensor, finite)
+    scale = torch.ones((), dtype=wide, device=tensor.device)
+    if tensor.dtype == torch.float64 or wide == torch.float32:  # squares or sum may leave the range
+        scale = kept.abs().amax().to(wide).clamp_min(torch.finfo(wide).tiny)
+        kept = kept.to(wide) / scale
     numbers = [
-        inside.amin(),
-        below.amax(),
-        kept.sum(),
-        torch.linalg.vector_norm(kept / largest) * largest,
-        torch.isnan(values).sum(),
-        (values == math.inf).sum(),
-        (values == -math.inf).sum(),
-        (values == 0).sum(),
+        low,
+        high,
+        scale,
+        kept.sum(dtype=wide),
+        torch.linalg.vector_norm(kept.to(wide)),
+        torch.isnan(tensor).sum(),
+        (tensor == math.inf).sum(),
+        (tensor == -math.inf).sum(),
+        (tensor == 0).sum(),
         finite.sum(),
     ]
-    return torch.stack([number.to(values.dtype) for number in numbers])
+    return torch.stack([number.to(wide) for number in numbers])
+
+
+def _bounds(tensor: torch.Tensor, finite: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    if not tensor.is_floating_point():
+        return tensor.amin(), tensor.amax()
+    above = torch.full((), math.inf, dtype=tensor.dtype, device=tensor.device)
+    return torch.where(finite, tensor, above).amin(), torch.where(finite, tensor, -above).amax()
 
 
 def _finished(stats: Stats, dtype: str) -> Stats:
