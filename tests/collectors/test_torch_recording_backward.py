@@ -98,18 +98,27 @@ def test_a_graph_that_is_kept_runs_backward_twice(tmp_path: Path) -> None:
     assert maxima(found.call("Gradient.accumulate.1.backward"), "output") == {"output.0": 4}
 
 
-def test_a_hook_on_a_gradient_made_what_is_read_next(tmp_path: Path) -> None:
+HOOKS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "Torch.log": lambda gradient, early: torch.log(gradient - 1),
+    "Tensor.log_": lambda gradient, early: gradient.sub_(1).log_(),
+    "Torch.full": lambda gradient, early: early,
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_on_a_gradient_made_what_is_read_next(tmp_path: Path, name: str) -> None:
+    """By a new tensor, in place, or with one that the very first call made."""
     w = weight(1)
 
     def work() -> None:
+        early = torch.full((1,), -torch.inf)
         y = w * 2
-        y.register_hook(lambda gradient: torch.log(gradient - 1))
+        y.register_hook(lambda gradient: HOOKS[name](gradient, early))
         y.sum().backward()
 
     found = record(tmp_path, work)
-    assert found.call("Torch.log")["phase"] == "backward"
     assert found.call("Tensor.mul.0.backward").tensors["input.0"]["has_neginf"]
-    assert found.producer("Tensor.mul.0.backward") == ("Torch.log.0.forward", "output.0")
+    assert found.producer("Tensor.mul.0.backward") == (f"{name}.0.forward", "output.0")
 
 
 def test_one_tensor_that_is_the_gradient_of_many_is_known_by_the_way_it_came(

@@ -210,6 +210,7 @@ def test_large_integers_keep_their_bounds(path: str) -> None:
     assert (stats["min"], stats["max"]) == (2**24 + 1, 2**31 - 1)
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("dtype", COMPLEX, ids=short_dtype)
 def test_complex_numbers_are_pairs(dtype: torch.dtype, path: str) -> None:
