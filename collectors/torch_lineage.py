@@ -9,8 +9,7 @@ known here, and never keep memory of the training process.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -19,8 +18,7 @@ from .torch_memory import Region, Writes, memory_of, region_of
 from .torch_stats import Measured
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """One value of a tensor.
 
     Args:

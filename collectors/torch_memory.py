@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,8 +10,7 @@ KEPT = 256
 """Writes into one piece of memory that are remembered; of more, the oldest good one is dropped."""
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """The bytes that a tensor lies in.
 
     Args:
@@ -52,6 +50,8 @@ def region_of(tensor: torch.Tensor) -> Region | None:
         return None
     size = tensor.element_size()
     start = int(tensor.storage_offset()) * size
+    if tensor.is_contiguous():
+        return Region(start, start + tensor.numel() * size)
     spread = [(int(stride) * size, int(n)) for n, stride in zip(tensor.shape, tensor.stride())]
     end = start + sum(stride * (n - 1) for stride, n in spread) + size
     period = max((stride for stride, n in spread if n > 1), default=0)
@@ -108,5 +108,5 @@ def _left_of(old: tuple[Region, Any], new: Region) -> list[tuple[Region, Any]]:
         return []
     if new.period or region.period:  # parts of rows: what is left is no simple region
         return [old]
-    left = replace(region, end=new.start), replace(region, start=new.end)
+    left = region._replace(end=new.start), region._replace(start=new.end)
     return [(part, value) for part in left if part.start < part.end]
