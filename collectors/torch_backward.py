@@ -8,7 +8,6 @@ engine's own addition is recorded as a call.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +15,14 @@ from typing import Any
 import torch
 
 from .recorder import Recorder
+from .torch_leaves import GRADIENTS, Leaves, leaf_node
 from .torch_names import Names
 from .torch_replicas import Replicas
 from .torch_rows import Row, Rows
 from .torch_tensors import Slots
 
-OWNER, GRADIENTS = "crossrank.owner", "crossrank.gradients"
-"""Keys in a node's metadata: the call it belongs to; what came in so far, by the input's number."""
+OWNER = "crossrank.owner"
+"""Key in a node's metadata: the call it belongs to."""
 
 MOST_NODES = 64
 """Nodes of one call that are followed."""
@@ -64,21 +64,15 @@ class Backward:
         self._replicas = replicas
         self._under_way: dict[int, Owner] = {}
         self._watched_pass = -1
-        self._leaves: dict[int, list[Any]] = {}
-
-    def stop(self) -> None:
-        """Take the hooks off the leaves; those on nodes go with the graph."""
-        for handles in self._leaves.values():
-            for handle in handles[1:]:
-                handle.remove()
-        self._leaves.clear()
+        self.leaves = Leaves(recorder, rows, names, replicas, self.incoming)
+        self._handed_on: set[int] = set()
 
     def edge_of(self, tensor: torch.Tensor) -> tuple[Any, int]:
         """Return the node a tensor's gradient goes to, and which of its inputs that is."""
         if tensor.grad_fn is not None:
             return tensor.grad_fn, tensor.output_nr
-        self._watch_leaf(tensor)
-        return _leaf_node(tensor), 0
+        self.leaves.watch(tensor)
+        return leaf_node(tensor), 0
 
     def attach(
         self, columns: dict[str, Any], results: Slots, edges: Sequence[tuple[str, Any, int]]
@@ -159,7 +153,9 @@ class Backward:
             return self._sum(slot, gradient, parts)
         if not parts:
             return self._rows.read(slot, gradient)
-        if parts[0]["tensor"] != gradient._cdata and self._rows.lineage.value_of(gradient).seq:
+        made = self._rows.lineage.value_of(gradient)
+        changed = made.id not in self._handed_on and made.order > parts[0]["value_id"]
+        if made.seq is not None and (changed or parts[0]["tensor"] != gradient._cdata):
             return self._rows.read(slot, gradient)  # a hook of the user's put another in its place
         row = self._rows.seen(slot, gradient, "input", "value")
         origin = {key: parts[0][key] for key in ("value_id", "producer_seq", "producer_slot")}
@@ -214,6 +210,7 @@ class Backward:
         owner.rows.append(row)
         part = row | {"direction": "input", "producer_seq": seq, "producer_slot": slot}
         part["tensor"] = gradient._cdata
+        self._handed_on.add(row["value_id"])
         known.setdefault(number, []).append(part)
 
     def _finish(self, owner: Owner) -> None:
@@ -240,59 +237,12 @@ class Backward:
 
     def _finish_all(self) -> None:
         self._watched_pass = -1
+        self._handed_on.clear()
         for owner in list(self._under_way.values()):
             self._finish(owner)
         # behind those who wait for the end of the pass as we do: DistributedDataParallel
         engine = torch.autograd.Variable._execution_engine
         engine.queue_callback(lambda: self._recorder.guarded(self._replicas.after_pass))
-
-    def _watch_leaf(self, leaf: torch.Tensor) -> None:
-        """Record what is added to the gradient of a leaf."""
-        if id(leaf) in self._leaves or not leaf.is_leaf or type(leaf).__name__ == "DTensor":
-            return
-        key, came = id(leaf), list[Row]()
-        known = weakref.ref(leaf, lambda _: self._leaves.pop(key, None))
-
-        def before(gradient: torch.Tensor) -> None:
-            self._recorder.guarded(self._before_leaf, known, gradient, came)
-
-        def after(tensor: torch.Tensor) -> None:
-            self._recorder.guarded(self._after_leaf, tensor, came)
-
-        self._leaves[key] = [
-            known,  # alive as long as the hooks, to be told of the end
-            leaf.register_hook(before),
-            leaf.register_post_accumulate_grad_hook(after),
-        ]
-
-    def _before_leaf(self, known: Any, gradient: torch.Tensor, came: list[Row]) -> None:
-        leaf = known()
-        parts = _leaf_node(leaf).metadata.pop(GRADIENTS, {}).get(0, [])
-        came[:] = [self.incoming("input.0", gradient, parts)]
-        if leaf.grad is not None:
-            came.append(self._rows.read("input.grad", leaf.grad))
-
-    def _after_leaf(self, leaf: torch.Tensor, came: list[Row]) -> None:
-        if leaf.grad is None:
-            return
-        changed = self._rows.read("inner.grad", leaf.grad)  # by a hook of the user's
-        if changed["producer_seq"] not in {None, *(row["producer_seq"] for row in came)}:
-            came.append(changed)
-        seq = self._recorder.next_seq()
-        name, number = self._names.next("Gradient", "accumulate", "backward")
-        made = self._rows.made("output.0", leaf.grad, seq, fresh=True)
-        columns = {
-            "seq": seq, "name": name, "api": "accumulate", "call_index": number,
-            "phase": "backward", "kind": "compute", "state": "ok",
-        }  # fmt: skip
-        self._recorder.add(columns, [row | {"seq": seq} for row in [*came, made]])
-        self._replicas.added(leaf, made | {"producer_seq": seq, "producer_slot": "output.0"})
-        came.clear()
-
-
-def _leaf_node(leaf: Any) -> Any:
-    """Return the node that adds to a leaf's gradient."""
-    return torch.autograd.graph.get_gradient_edge(leaf).node
 
 
 def _is_leaf(node: Any) -> bool:

@@ -129,6 +129,10 @@ class Calls:
         call.columns = self.place() | {"args": plain_arguments(args, kwargs) or None}
         return call
 
+    def outer(self) -> int | None:
+        """Return the Function of autograd that this thread is inside of."""
+        return getattr(self.recorder.thread, "outer", None)
+
     def place(self) -> dict[str, Any]:
         """Return where in the user's code and in the model the thread stands."""
         stack = self.stacks.text()
@@ -137,6 +141,7 @@ class Calls:
         return {
             "stack": stack,
             "module": self.modules.current(),
+            "parent_seq": self.outer(),
             "phase": "backward" if in_backward and not again else "forward",
             "recompute": again,
             "state": "ok",
@@ -178,7 +183,7 @@ class Calls:
         """Write a call, or keep it until the call around it is known."""
         family = [(columns, rows), *call.children]
         for child, _ in call.children:
-            child.setdefault("parent_seq", columns["seq"])
+            child["parent_seq"] = columns["seq"]
         if parent and "seq" in parent.columns:  # an asynchronous one, waited for later
             columns["parent_seq"] = parent.columns["seq"]
         elif parent:

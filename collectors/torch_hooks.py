@@ -90,7 +90,7 @@ class Hooks:
         self._replaced.clear()
         self._phases.stop()
         self._calls.modules.stop()
-        self._calls.backward.stop()
+        self._calls.backward.leaves.stop()
         _remove(self._calls.mode)
 
     def _replace(self, place: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -120,12 +120,17 @@ class Hooks:
             call = calls.recorder.guarded(
                 calls.begin, Api("Function", cls.__name__), cls, args, kwargs
             )
+            thread, outer = calls.recorder.thread, calls.outer()
+            if call:
+                call.columns["seq"] = thread.outer = calls.recorder.next_seq()
             try:
                 result = inner(*args, **kwargs)
             except BaseException:
                 if call:
                     calls.recorder.guarded(calls.raised, call)
                 raise
+            finally:
+                thread.outer = outer
             if call:
                 calls.recorder.guarded(calls.end, call, result, kwargs)
             return result

@@ -213,7 +213,7 @@ def _on_device(tensor: torch.Tensor) -> torch.Tensor:
         high,
         scale,
         kept.sum(dtype=wide),
-        torch.linalg.vector_norm(kept.to(wide)),
+        torch.linalg.vector_norm(kept if kept.is_floating_point() else kept.to(wide), dtype=wide),
         torch.isnan(tensor).sum(),
         (tensor == math.inf).sum(),
         (tensor == -math.inf).sum(),
@@ -234,6 +234,9 @@ def _finished(stats: Stats, dtype: str) -> Stats:
     """Add what follows from the numbers."""
     limit = FLOAT_LIMIT.get(dtype)
     bounds = [abs(stats[key]) for key in ("min", "max") if math.isfinite(stats.get(key, math.inf))]
+    for key in ("mean", "norm"):
+        if not math.isfinite(stats.get(key) or 0.0):  # beyond what a float64 can hold
+            stats[key] = None
     if not bounds:
         stats = {key: value for key, value in stats.items() if key.endswith("_count")}
     return {

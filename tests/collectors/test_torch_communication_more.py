@@ -38,7 +38,11 @@ def of_objects(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_calls_that_carry_objects_are_recorded_by_name_alone(of_objects: Any) -> None:
     everywhere = ["all_gather_object", "broadcast_object_list", "barrier", "all_reduce"]
     assert [c["api"] for c in of_objects[2]] == everywhere
-    assert [c["api"] for c in of_objects[0]] == [*everywhere[:1], "send_object_list", *everywhere[1:]]
+    assert [c["api"] for c in of_objects[0]] == [
+        *everywhere[:1],
+        "send_object_list",
+        *everywhere[1:],
+    ]
     assert one(of_objects[0], "broadcast_object_list")["root"] == 2
 
 

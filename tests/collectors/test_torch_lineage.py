@@ -179,7 +179,10 @@ def test_a_piece_that_was_overwritten_is_forgotten(tmp_path: Path) -> None:
         flat[:4].copy_(torch.ones(4))
         torch.positive(start)
 
-    assert record(tmp_path, work).producer("Torch.positive") == ("Tensor.copy_.0.forward", "output.0")
+    assert record(tmp_path, work).producer("Torch.positive") == (
+        "Tensor.copy_.0.forward",
+        "output.0",
+    )
 
 
 def test_columns_that_lie_between_one_another_are_kept_apart(tmp_path: Path) -> None:
@@ -191,7 +194,10 @@ def test_columns_that_lie_between_one_another_are_kept_apart(tmp_path: Path) -> 
         right.copy_(torch.ones(4))
         torch.positive(again)
 
-    assert record(tmp_path, work).producer("Torch.positive") == ("Tensor.copy_.0.forward", "output.0")
+    assert record(tmp_path, work).producer("Torch.positive") == (
+        "Tensor.copy_.0.forward",
+        "output.0",
+    )
 
 
 def test_memory_that_is_used_again_has_no_earlier_maker(tmp_path: Path) -> None:
