@@ -113,7 +113,9 @@ class Calls:
         self, api: Api, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Call | None:
         """Take down what a call reads."""
-        call = Call(api, arguments(args, kwargs), started=self.rows.lineage.now())
+        inputs = arguments(args, kwargs)
+        self.comm.settle(inputs)
+        call = Call(api, inputs, started=self.rows.lineage.now())
         if api.comm:
             call.transfer = self.comm.transfer_of(api, func, args, kwargs)
             call.kind = "comm" if call.transfer else "compute"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from .torch_memory import memory_of
 from .torch_names import Api
-from .torch_rows import Row
+from .torch_rows import Row, unread
 from .torch_tensors import Slots, arguments, local, tensors_in
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ IN_PLACE = {
 """Operation -> parameters that it reads and writes."""
 
 
+PATIENCE = 0.1
+"""Seconds that the end of a step waits, in all, for operations that nobody waited for."""
+
+
 @dataclass
 class Transfer:
     """What one communication call is about.
@@ -63,6 +69,8 @@ class Transfer:
         roles: id of a tensor -> `buffer` where it is only written into.
         fills: the tensors that hold a result afterwards, with their slots.
         waits: the result is there after a wait alone.
+        coalesced_in: the group that runs it together with others, when all of them are known.
+        work: to be waited for.
     """
 
     api: str
@@ -70,6 +78,8 @@ class Transfer:
     roles: dict[int, str] = field(default_factory=dict)
     fills: Slots = field(default_factory=list)
     waits: bool = False
+    coalesced_in: Any = None
+    work: Any = None
 
 
 class Communication:
@@ -84,7 +94,6 @@ class Communication:
         self._numbers: dict[str, int] = defaultdict(int)
         self._signatures: dict[Any, inspect.Signature] = {}
         self._waited_for: dict[int, tuple[Any, ...]] = {}
-        self._works: dict[int, tuple[Any, Call, Call | None]] = {}
         self._open: list[tuple[Call, Call | None]] = []
 
     def completes(self, api: Api, args: Sequence[Any]) -> bool:
@@ -127,6 +136,8 @@ class Communication:
         fills = [key for key in (*FILLED.get(name, ()), *IN_PLACE.get(name, ())) if key in given]
         transfer = Transfer(name, columns, waits=bool(given.get("async_op")) or name[:1] == "i")
         columns["async"] = transfer.waits
+        if (group or dist.group.WORLD) in _c10d._world.pg_coalesce_state:
+            transfer.waits, transfer.coalesced_in = True, group or dist.group.WORLD
         at_root = columns.get("root") in (None, dist.get_rank())
         for key in FILLED.get(name, ()):
             for _, tensor in tensors_in(given.get(key), key, []):
@@ -202,26 +213,38 @@ class Communication:
             return
         self._open.append((call, parent))
         if isinstance(result, dist.Work):
-            self._works[id(result)] = (result, call, parent)  # kept, so that its id stays its own
+            transfer.work = result
         for _, tensor in results:
             self._waited_for[tensor._cdata] = (call, parent, tensor)
 
     def waited(self, work: Any) -> None:
-        """Record the operation whose `wait` has returned."""
-        found = self._works.pop(id(work), None)
-        if found:
-            self._calls.recorder.guarded(self._close, *found[1:])
+        """Record the operation whose `wait` has returned, and those that ran together."""
+        for call, parent in list(self._open):
+            transfer = call.transfer
+            if transfer and (transfer.work is work or _ran_together(transfer)):
+                self._calls.recorder.guarded(self._close, call, parent)
+
+    def settle(self, read: Slots) -> None:
+        """Record the operations that are done, before a call reads what they brought."""
+        if not self._open:
+            return
+        memory = {memory_of(local(tensor)) for _, tensor in read}
+        for call, parent in list(self._open):
+            fills = call.transfer.fills if call.transfer else []
+            if any(memory_of(local(t)) in memory for _, t in fills) and _is_done(call):
+                self._close(call, parent)
 
     def close_all(self) -> None:
-        """Record what nobody waited for, without its results."""
+        """Record what nobody waited for; without its results where it is still under way."""
+        until = time.monotonic() + PATIENCE
         for call, parent in list(self._open):
-            if call.transfer:
-                call.transfer.fills = []
-            self._close(call, parent)
-        self._works.clear()
+            while not (done := _is_done(call)) and time.monotonic() < until:
+                time.sleep(0.001)
+            self._close(call, parent, there=done)
         self._waited_for.clear()
 
-    def _close(self, call: Call, parent: Call | None) -> None:
+    def _close(self, call: Call, parent: Call | None, *, there: bool = True) -> None:
+        """Write an operation; what it brought may not be there."""
         transfer, seq = call.transfer, call.columns["seq"]
         if transfer is None or "name" in call.columns:
             return
@@ -230,9 +253,10 @@ class Communication:
         calls = self._calls
         calls.number(call)
         made: list[Row] = [
-            calls.rows.made(slot, tensor, seq, fresh=True) for slot, tensor in transfer.fills
+            calls.rows.made(slot, tensor, seq, fresh=True) if there else unread(slot, tensor)
+            for slot, tensor in transfer.fills
         ]
-        if parent:
+        if parent and there:
             parent.inner += [
                 calls.rows.read(f"inner.{seq}.{slot}", local(tensor))
                 for slot, tensor in transfer.fills
@@ -242,3 +266,16 @@ class Communication:
 
 def _is_point_to_point(name: str) -> bool:
     return name.startswith(("send", "recv", "isend", "irecv"))
+
+
+def _ran_together(transfer: Transfer) -> bool:
+    """Tell whether an operation was handed over with others, and they were started."""
+    group = transfer.coalesced_in
+    return group is not None and group not in _c10d._world.pg_coalesce_state
+
+
+def _is_done(call: Call) -> bool:
+    transfer = call.transfer
+    if transfer is None or transfer.work is None:
+        return transfer is not None and _ran_together(transfer)
+    return bool(transfer.work.is_completed())

@@ -65,19 +65,24 @@ class Rows:
         return _look(slot, tensor, direction, role)[0]
 
 
-def _look(
-    slot: str, tensor: torch.Tensor, direction: str, role: str, before: Measured | None = None
-) -> tuple[Row, Measured | None]:
-    row: Row = {
+def unread(slot: str, tensor: torch.Tensor) -> Row:
+    """Return the row of a result that is not there yet: nothing is known of what it holds."""
+    return {
         "slot": slot,
-        "direction": direction,
-        "role": role,
+        "direction": "output",
+        "role": "value",
         "dtype": short_dtype(tensor.dtype),
         "shape": None if tensor.is_nested else list(tensor.shape),
         "numel": None if tensor.is_nested else tensor.numel(),
         "requires_grad": tensor.requires_grad,
         "layout": layout_of(tensor),
     }
+
+
+def _look(
+    slot: str, tensor: torch.Tensor, direction: str, role: str, before: Measured | None = None
+) -> tuple[Row, Measured | None]:
+    row = unread(slot, tensor) | {"direction": direction, "role": role}
     try:
         measured = measure(local(tensor), before)
     except (RuntimeError, NotImplementedError, TypeError):  # a kind without these operations

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
-from collectors.layout import TABLES, UNFINISHED
+from collectors.layout import TABLES, UNFINISHED, part_name
 
 from .shards import Shard, refuse_newer
 from .store import Store
@@ -79,6 +79,8 @@ def _load_parquet(store: Store, shards: Sequence[Shard]) -> list[ShardState]:
     foreign = [file for file, part in parts.items() if part.readable and not part.ours]
     if foreign and store.select("schema/parts_with_float_statistics", files=foreign).fetchall():
         store.be_nan_safe()
+    for files in found.values():
+        parts |= _torn(files, parts)
     for table in TABLES:
         whole = [f for f, part in parts.items() if part.readable and f"/{table}-" in f]
         store.view(FILES_OF[table], store.parquet(whole, f"schema/{table}"))
@@ -92,6 +94,27 @@ def _state(shard: Shard, parts: dict[str, _Part]) -> ShardState:
         return ShardState(shard, damage, "")
     left = ", ".join(path.name for path in sorted(shard.path.glob(f"*{UNFINISHED}")))
     return ShardState(shard, damage, f"{left or 'its last part'} was never finished")
+
+
+def _torn(files: Sequence[str], parts: dict[str, _Part]) -> dict[str, _Part]:
+    """Return our parts of calls that cannot be used, as other parts of the shard are missing.
+
+    Calls without their tensors would seem to have read nothing. A part of tensors alone is what a
+    process leaves that was killed between the two.
+    """
+    torn = {}
+    calls = [file for file in files if "/calls-" in file]
+    for number, file in enumerate(calls):
+        part, twin = parts[file], file.replace("/calls-", "/tensors-")
+        if not part.readable or not part.ours:
+            continue
+        if twin not in parts:
+            torn[file] = replace(part, readable=False, damage=f"{Path(twin).name} is missing")
+        elif not parts[twin].readable:  # which is told of already
+            torn[file] = replace(part, readable=False)
+        elif not file.endswith(part_name("calls", number)):
+            torn[file] = replace(part, damage=f"a part before {Path(file).name} is missing")
+    return torn
 
 
 def _inspect(store: Store, files: Sequence[str]) -> dict[str, _Part]:

@@ -21,6 +21,7 @@ SELECT
 FROM entries AS e
 ANTI JOIN living AS l USING (step, rank, seq, entry)
 WHERE e.entry <> 'received'
+  AND NOT (e.entry = 'birth' AND e.forward_seq IS NOT NULL)  -- it came with the saved value
 UNION ALL
 SELECT
   o.step,

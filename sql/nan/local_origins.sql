@@ -38,7 +38,11 @@ SELECT
         ELSE 'compute'
       END
   END AS kind,
-  CASE WHEN s.lineage THEN 'lineage' ELSE 'order' END AS certainty,
+  -- what made an import may stand in the part of the record that is lost
+  CASE
+    WHEN s.lineage AND NOT (e.entry = 'import' AND coalesce(s.damage, '') <> '') THEN 'lineage'
+    ELSE 'order'
+  END AS certainty,
   e.slots,
   e.found,
   e.dtype,

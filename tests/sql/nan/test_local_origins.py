@@ -142,3 +142,18 @@ def test_several_weights_or_inputs_of_a_rank_and_step_are_one(ask) -> None:
 
 def test_nothing_bad_gives_nothing(ask) -> None:
     assert ask("nan/local_origins").rows() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "certainty"),
+    [
+        ("import", "tensors-00000.parquet is missing", "order"),
+        ("import", "''", "lineage"),
+        ("birth", "calls-00001.parquet is empty", "lineage"),
+    ],
+)
+def test_what_made_an_import_may_be_lost(ask, kind: str, damage: str, certainty: str) -> None:
+    db = ask("nan/local_origins").table("entries", ENTRIES, entry("0 0 3", kind))
+    db.table("living", PLACES, f"0 0 3 {kind}").table("onsets", PLACES, f"0 0 3 {kind}")
+    row = f"0 0 true {damage.replace(' ', '_')}"
+    assert db.table("shards", "step rank lineage damage", row).rows("certainty") == [(certainty,)]
