@@ -144,8 +144,10 @@ class Backward:
     ) -> None:
         known = metadata.pop(GRADIENTS, {})
         for number, gradient in enumerate(gradients):
-            if gradient is not None and number in places:
-                owner.rows.append(self.incoming(places[number], gradient, known.get(number, [])))
+            # what a view changed in its base has the base's gradient come in, not the view's
+            place = places.get(number, f"input.base.{number}" if number in known else "")
+            if gradient is not None and place:
+                owner.rows.append(self.incoming(place, gradient, known.get(number, [])))
 
     def incoming(self, slot: str, gradient: torch.Tensor, parts: list[Row]) -> Row:
         """Return the row of a gradient that a call reads, made of what earlier calls handed on."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+import torch
+
 from .torch_comm import Transfer
 from .torch_names import Api
 from .torch_rows import Row
@@ -27,6 +29,7 @@ class Call:
         transfer: what it communicates; None for a computation.
         children: rows of calls inside of it, to be written after it is known.
         inner: what its own communication brought: it reads that too.
+        written: the part of its first input that a `__setitem__` writes; None: not known.
         ending: last word of its name.
         kind: compute, comm, optimizer.
         frame: in which it runs, where no function of ours does; it may be left by an exception.
@@ -42,6 +45,7 @@ class Call:
     transfer: Transfer | None = None
     children: list[tuple[dict[str, Any], list[Row]]] = field(default_factory=list)
     inner: list[Row] = field(default_factory=list)
+    written: torch.Tensor | None = None
     ending: str = "forward"
     kind: str = "compute"
     frame: FrameType | None = None

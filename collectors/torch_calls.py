@@ -20,18 +20,13 @@ from .stacks import Stacks
 from .torch_backward import Backward
 from .torch_call import Call
 from .torch_comm import Communication
+from .torch_memory import memory_of
 from .torch_modules import ModulePaths
 from .torch_names import PARTLY_WRITTEN, Api, Names, api_of
 from .torch_replicas import Replicas
 from .torch_results import result_rows
 from .torch_rows import Row, Rows
-from .torch_tensors import (
-    Slots,
-    arguments,
-    plain_arguments,
-    tensors_in,
-    version_of,
-)
+from .torch_tensors import Slots, arguments, local, plain_arguments, tensors_in, version_of
 
 FAKE = torch._C._TorchDispatchModeKey.FAKE
 
@@ -120,6 +115,9 @@ class Calls:
             call.transfer = self.comm.transfer_of(api, func, args, kwargs)
             call.kind = "comm" if call.transfer else "compute"
         roles = call.transfer.roles if call.transfer else {}
+        if api.name == "__setitem__":
+            call.written = _part(*args[:2])
+            roles = {id(args[0]): "buffer"} if call.written is not None else {}
         written = {id(t) for _, t in tensors_in(kwargs.get("out"), "out", [])}
         for slot, tensor in call.inputs:
             only_memory = id(tensor) in written or slot in PARTLY_WRITTEN.get(api.name, ())
@@ -232,6 +230,12 @@ class CallMode(TorchFunctionMode):
         if torch.compiler.is_compiling():  # a constant there: nothing of ours gets into the graph
             return func(*args, **kwargs or {})
         return self._calls.run(func, args, kwargs or {})
+
+
+def _part(tensor: torch.Tensor, index: Any) -> torch.Tensor | None:
+    """Return the view of a tensor that an index writes; None where it is no view."""
+    part = tensor.detach()[index]
+    return part if memory_of(local(part)) == memory_of(local(tensor)) else None
 
 
 def _is_traced() -> bool:

@@ -22,6 +22,9 @@ def result_rows(rows: Rows, call: Call, results: Slots, changed: set[int], seq: 
         changed: ids of those that it was given and wrote into.
         seq: the call.
     """
+    if call.written is not None:
+        row = rows.made("output.0", call.written, seq, fresh=True)
+        return [row | {"requires_grad": results[0][1].requires_grad}]
     partly = PARTLY_WRITTEN.get(call.api.name, ())
     read = {memory_of(local(t)) for _, t in call.inputs}
     reserved = {memory_of(local(t)) for _, t in call.inputs if rows.is_reserved(t)}

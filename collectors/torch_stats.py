@@ -23,6 +23,10 @@ MEASURED = (
 )  # fmt: skip
 """What is computed on a device, in this order; sum and norm are divided by the scale."""
 
+SPARSE = {
+    torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc,
+}  # fmt: skip
+
 WIDE_DEVICES = {"cpu", "cuda", "xpu"}
 """Devices that compute in float64; the sums of others are in float32."""
 
@@ -70,6 +74,8 @@ def measure(tensor: torch.Tensor, before: Measured | None = None) -> Measured | 
     if tensor.numel() == 0:
         return Measured({"has_nan": False, "has_posinf": False, "has_neginf": False})
     plain = _plain(tensor.detach())
+    if plain.numel() == 0:  # a sparse tensor that stores nothing
+        return Measured({"has_nan": False, "has_posinf": False, "has_neginf": False})
     if plain.device.type != "cpu":
         return _on_device(plain)
     if not plain.is_floating_point():
@@ -110,7 +116,9 @@ def _from_numbers(row: Sequence[float], dtype: str) -> Stats:
 
 
 def _readable(tensor: torch.Tensor) -> bool:
-    if tensor.layout != torch.strided or tensor.is_nested or tensor.device.type == "meta":
+    if tensor.layout not in SPARSE and tensor.layout != torch.strided:
+        return False
+    if tensor.is_nested or tensor.device.type == "meta":
         return False
     if not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype in WHOLE_NUMBERS):
         return False
@@ -123,6 +131,8 @@ def _readable(tensor: torch.Tensor) -> bool:
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.layout in SPARSE:  # what is not stored is 0
+        tensor = tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
     if tensor.is_complex():
         return torch.view_as_real(tensor.resolve_conj())
     if tensor.dtype == torch.bool:
