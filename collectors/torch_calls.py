@@ -22,7 +22,7 @@ from .torch_call import Call
 from .torch_comm import Communication
 from .torch_memory import memory_of
 from .torch_modules import ModulePaths
-from .torch_names import PARTLY_WRITTEN, Api, Names, api_of
+from .torch_names import PARTIAL_WRITES, PARTLY_WRITTEN, Api, Names, api_of
 from .torch_replicas import Replicas
 from .torch_results import result_rows
 from .torch_rows import Row, Rows
@@ -115,9 +115,10 @@ class Calls:
             call.transfer = self.comm.transfer_of(api, func, args, kwargs)
             call.kind = "comm" if call.transfer else "compute"
         roles = call.transfer.roles if call.transfer else {}
-        if api.name == "__setitem__":
-            call.written = _part(*args[:2])
-            roles = {id(args[0]): "buffer"} if call.written is not None else {}
+        if api.name in PARTIAL_WRITES:
+            call.written = _part(*args[:2]) if api.name == "__setitem__" else None
+            if call.written is not None or self.rows.is_reserved(args[0]):
+                roles = {id(args[0]): "buffer"}
         written = {id(t) for _, t in tensors_in(kwargs.get("out"), "out", [])}
         for slot, tensor in call.inputs:
             only_memory = id(tensor) in written or slot in PARTLY_WRITTEN.get(api.name, ())

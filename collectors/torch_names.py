@@ -44,6 +44,12 @@ MEMORY_ONLY = {
 }  # fmt: skip
 """Functions that reserve memory without writing it."""
 
+PARTIAL_WRITES = {
+    "__setitem__", "index_put_", "index_copy_", "index_fill_", "masked_scatter_", "masked_fill_",
+    "scatter_", "put_",
+}  # fmt: skip
+"""Functions that write some elements of their first argument, and leave the others as they are."""
+
 PARTLY_WRITTEN = {"all_gather_copy_in": ("input.1", "output.1")}
 """Functions that write a part of memory and hand on the rest as it is: FSDP's, before a gather."""
 

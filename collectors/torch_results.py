@@ -7,7 +7,7 @@ import torch
 from .torch_call import Call
 from .torch_lineage import Value
 from .torch_memory import memory_of, region_of
-from .torch_names import MEMORY_ONLY, PARTLY_WRITTEN
+from .torch_names import MEMORY_ONLY, PARTIAL_WRITES, PARTLY_WRITTEN
 from .torch_rows import Row, Rows, is_bad
 from .torch_tensors import Slots, local
 
@@ -34,11 +34,13 @@ def result_rows(rows: Rows, call: Call, results: Slots, changed: set[int], seq: 
     ]
     if reserved and not any(fresh):  # a view of memory reads none of it
         call.rows = [row | {"role": "buffer"} for row in call.rows]
+    bad = any(is_bad(row) for row in call.rows if row["role"] == "value")
     made = []
     for (slot, tensor), new in zip(results, fresh):
         only_memory = (
             call.api.name in MEMORY_ONLY
             or slot in partly
+            or (call.api.name in PARTIAL_WRITES and bool(reserved) and not bad)
             or (not new and memory_of(local(tensor)) in reserved)
         )
         inside = _made_inside(rows, call, tensor)

@@ -53,7 +53,7 @@ sides AS (
     t.rank,
     t.seq,
     CASE WHEN c.batch THEN try_cast(split_part(t.slot, '.', 3) AS BIGINT) ELSE 0 END AS item,
-    t.direction = 'input' AS is_read,
+    t.direction <> 'output' AS is_read,
     t.slot,
     -- the place in a list of tensors, one for each member of the group
     CASE
@@ -68,7 +68,7 @@ sides AS (
       OR (NOT $nan_only AND coalesce(t.has_posinf OR t.has_neginf, false)) AS bad
   FROM comm AS c
   JOIN tensor_facts AS t USING (step, rank, seq)
-  WHERE t.role = 'value' AND t.direction IN ('input', 'output')
+  WHERE t.role = 'value' AND t.direction IN ('input', 'parameter', 'output')
 ),
 by_item AS (
   SELECT

@@ -34,7 +34,9 @@ def environment() -> Iterator[dict[str, str]]:
     """Variables that keep this cluster apart from any other of this machine."""
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     with tempfile.TemporaryDirectory(prefix="cr") as folder:  # short: Ray makes sockets in it
-        yield os.environ | token | {"RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
+        place = {"RAY_TMPDIR": folder, "RAY_USAGE_STATS_ENABLED": "0"}
+        path = f"{Path(RAY).parent}{os.pathsep}{os.environ['PATH']}"  # whose python the job runs
+        yield os.environ | token | place | {"PATH": path}
 
 
 @pytest.fixture(scope="module")
