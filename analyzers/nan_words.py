@@ -29,6 +29,11 @@ REASONS: dict[tuple[str, str], str] = {
         "import",
     ): "the weight in {slots} holds {found} and was finite when the same call "
     "read it a step earlier: the update between the steps made it",
+    (
+        "optimizer",
+        "lost",
+    ): "the weight in {slots} holds {found} and was finite when it was last written on record, a "
+    "step earlier: the update between the steps made it",
     ("parameter", ""): "the weight in {slots} held {found} when the call read it: it came in with "
     "the parameters of step {step}",
     (

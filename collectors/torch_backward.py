@@ -21,8 +21,8 @@ from .torch_replicas import Replicas
 from .torch_rows import Row, Rows
 from .torch_tensors import Slots
 
-OWNER = "crossrank.owner"
-"""Key in a node's metadata: the call it belongs to."""
+OWNER, OWN = "crossrank.owner", "crossrank.own"
+"""Keys in a node's metadata: the call it belongs to; inputs with a gradient of its own nodes."""
 
 MOST_NODES = 64
 """Nodes of one call that are followed."""
@@ -142,11 +142,14 @@ class Backward:
         places: dict[int, str],
         gradients: Sequence[torch.Tensor | None],
     ) -> None:
-        known = metadata.pop(GRADIENTS, {})
+        known, own = metadata.pop(GRADIENTS, {}), metadata.pop(OWN, set())
         for number, gradient in enumerate(gradients):
             # what a view changed in its base has the base's gradient come in, not the view's
             place = places.get(number, f"input.base.{number}" if number in known else "")
-            if gradient is not None and place:
+            if number in own:  # a sum of the call's own and of what came from outside
+                parts = enumerate(known.get(number, []))
+                owner.rows += [part | {"slot": f"{place}.{n}"} for n, part in parts]
+            elif gradient is not None and place:
                 owner.rows.append(self.incoming(place, gradient, known.get(number, [])))
 
     def incoming(self, slot: str, gradient: torch.Tensor, parts: list[Row]) -> Row:
@@ -188,9 +191,12 @@ class Backward:
             self._under_way[id(owner)] = owner
             self._watch_pass()
         for target, gradient in zip(targets, gradients):
-            if target is None or gradient is None or not target[2]:
+            if target is None or gradient is None:
                 continue
             metadata, number, slot = target
+            if not slot:
+                metadata.setdefault(OWN, set()).add(number)
+                continue
             self._hand_on(owner, gradient, slot, metadata.setdefault(GRADIENTS, {}), number)
         owner.done += 1
         if owner.done >= owner.nodes:

@@ -123,6 +123,13 @@ class Lineage:
         value: Value | None = writes.seen_in(region) if writes and region else None
         return value
 
+    def unwritten(self, tensor: torch.Tensor) -> Value | None:
+        """Return what stands for memory in which a tensor lies in part and that nothing wrote."""
+        region = region_of(tensor)
+        writes = self._memory.get(tensor.untyped_storage()._cdata) if region else None
+        value: Value | None = writes.reserved_in(region) if writes and region else None
+        return value
+
     def _known(self, tensor: torch.Tensor) -> Value | None:
         entry = self._tensors.get(tensor._cdata)
         # `tensor.data = other` gives a tensor other memory

@@ -90,6 +90,11 @@ class Writes:
             del kept[good]
         self._parts = [*kept, (region, value)]
 
+    def reserved_in(self, region: Region) -> Any:
+        """Return a value that touches a part and stands for memory that nothing wrote."""
+        parts = (value for part, value in self._parts if part.touches(region))
+        return next((value for value in parts if value.reserved), None)
+
     def seen_in(self, region: Region) -> Any:
         """Return the value that a read of a part sees; None when nothing was written there.
 

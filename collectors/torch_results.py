@@ -32,25 +32,29 @@ def result_rows(rows: Rows, call: Call, results: Slots, changed: set[int], seq: 
         slot not in partly and (bool(partly) or id(t) in changed or memory_of(local(t)) not in read)
         for slot, t in results
     ]
-    if reserved and not any(fresh):  # a view of memory reads none of it
-        call.rows = [row | {"role": "buffer"} for row in call.rows]
+    parts = [
+        None if new else rows.lineage.in_memory(local(t)) for (_, t), new in zip(results, fresh)
+    ]
+    if all(part is not None and part.reserved for part in parts):
+        call.rows = [row | {"role": "buffer"} for row in call.rows]  # a view reads none of it
     bad = any(is_bad(row) for row in call.rows if row["role"] == "value")
     made = []
-    for (slot, tensor), new in zip(results, fresh):
+    for (slot, tensor), new, part in zip(results, fresh, parts):
         only_memory = (
             call.api.name in MEMORY_ONLY
             or slot in partly
             or (call.api.name in PARTIAL_WRITES and bool(reserved) and not bad)
-            or (not new and memory_of(local(tensor)) in reserved)
+            or (part is not None and part.reserved)
         )
         inside = _made_inside(rows, call, tensor)
         if inside:
             made.append(rows.seen(slot, tensor, "output", "echo"))
             made[-1].update(value_id=inside.id, producer_seq=inside.seq)
             continue
-        part = None if new else rows.lineage.in_memory(local(tensor))
         role = "buffer" if only_memory else "value"
         made.append(rows.made(slot, tensor, seq, fresh=new, role=role))
+        if part and is_bad(made[-1]) and not part.is_bad:
+            part = rows.lineage.unwritten(local(tensor))
         if part:
             _say_which_part(part, call, tensor, is_bad(made[-1]))
     return made

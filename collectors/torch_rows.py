@@ -32,6 +32,8 @@ class Rows:
         weight = value.weight or isinstance(tensor, torch.nn.Parameter)
         before = value.measured if value.tensor == local(tensor)._cdata else None
         row, _ = _look(slot, tensor, "parameter" if weight else "input", role, before)
+        if is_bad(row) and not value.is_bad:  # not what was written: what never was
+            value = self.lineage.unwritten(local(tensor)) or value
         row["value_id"] = value.id
         row["producer_seq"], row["producer_slot"] = value.seq, value.slot
         return row

@@ -24,7 +24,7 @@ SELECT
   e.entry,
   CASE e.entry
     WHEN 'saved' THEN 'input'
-    WHEN 'lost' THEN 'gap'
+    WHEN 'lost' THEN CASE WHEN u.manner = 'between' THEN 'optimizer' ELSE 'gap' END
     WHEN 'uninitialized' THEN 'uninitialized'
     WHEN 'import' THEN
       CASE

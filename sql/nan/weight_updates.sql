@@ -2,7 +2,8 @@
 --
 --   in_place   a birth in a call that changes a tensor in place, one that requires a gradient and
 --              that no call of the step made: nothing but an update does that
---   between    a bad weight that was finite when the same call read it a step earlier
+--   between    a bad weight that was finite when the same call read it a step earlier, or when a
+--              call of an earlier step wrote it that was no update
 --
 -- scope:   rank
 -- reads:   shard_files     one row per step and rank whose files were found
@@ -10,6 +11,8 @@
 --          tensor_facts    one row per tensor of a call, from schema/tensor_facts
 --          entry_tensors   one row per tensor in which a NaN or infinity came in, from
 --                          nan/entry_tensors
+--          bad_reads       one row per read of NaN or an infinity, with its producer, from
+--                          nan/bad_reads
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, entry VARCHAR, manner VARCHAR
 WITH steps AS (
@@ -48,4 +51,11 @@ JOIN call_facts AS before
 JOIN tensor_facts AS t
   ON t.rank = before.rank AND t.step = before.step AND t.seq = before.seq AND t.slot = w.slot
 WHERE t.has_nan = false AND NOT coalesce(t.has_posinf OR t.has_neginf, false)
+UNION
+SELECT e.step, e.rank, e.seq, e.entry, 'between'
+FROM (SELECT * FROM entry_tensors WHERE entry = 'lost' AND weight) AS e
+JOIN bad_reads AS r USING (step, rank, seq, slot)
+JOIN call_facts AS p
+  ON p.rank = r.rank AND p.step = r.producer_step AND p.seq = r.producer_seq
+WHERE r.producer_step < e.step AND p.phase IS DISTINCT FROM 'optimizer'
 ORDER BY step, rank, seq, entry

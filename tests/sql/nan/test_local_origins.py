@@ -53,6 +53,7 @@ def test_every_column_of_an_origin(ask) -> None:
         (entry("0 0 3", "turned"), "", "compute"),
         (entry("0 0 3", "saved"), "", "input"),
         (entry("0 0 3", "lost"), "", "gap"),
+        (entry("0 0 3", "lost", weight="true"), "0 0 3 lost between", "optimizer"),
         (entry("0 0 3", "lost", weight="true"), "", "gap"),
         (entry("0 0 3", "uninitialized"), "", "uninitialized"),
         (entry("0 0 3", "import"), "", "input"),

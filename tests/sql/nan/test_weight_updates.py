@@ -128,3 +128,26 @@ class TestBetween:
 
 def test_nothing_came_in_gives_nothing(ask) -> None:
     assert ask("nan/weight_updates").rows() == []
+
+
+class TestLost:
+    """Call 3 of step 1 reads a bad weight that call 2 of an earlier step wrote, finite then."""
+
+    def updates(self, ask, *, producer: str = "0 0 2", phase: str = "forward", entry: str = "lost"):
+        db = ask("nan/weight_updates").table(
+            "call_facts", "step rank seq phase", f"{producer} {phase}"
+        )
+        columns = "step rank seq entry slot weight"
+        db.table("entry_tensors", columns, f"1 0 3 {entry} input.1 true")
+        step, _, seq = producer.split()
+        reads = "step rank seq slot source producer_step producer_seq"
+        return db.table("bad_reads", reads, f"1 0 3 input.1 lost {step} {seq}")
+
+    def test_between_the_steps(self, ask) -> None:
+        assert self.updates(ask).rows() == [(1, 0, 3, "lost", "between")]
+
+    def test_not_after_an_update_that_is_on_record(self, ask) -> None:
+        assert self.updates(ask, phase="optimizer").rows() == []
+
+    def test_not_within_a_step(self, ask) -> None:
+        assert self.updates(ask, producer="1 0 2").rows() == []
