@@ -118,6 +118,7 @@ class PrecisionDebugger:
             self._recorder.guarded(self._calls.comm.close_all)
             self._recorder.end_step()
             self._calls.names.clear()
+            self._calls.modules.micro_step = None
         self._step += 1
         if recording and self._config.wants(_rank(), self._step):
             self.start()

@@ -225,7 +225,7 @@ class Backward:
         self._under_way.pop(id(owner), None)
         seq, forward = owner.seq, owner.columns
         stem = forward["name"].rpartition(".")[0]
-        kept = {key: forward[key] for key in ("api", "call_index", "kind", "module")}
+        kept = {key: forward[key] for key in ("api", "call_index", "kind", "module", "micro_step")}
         columns = kept | {
             "seq": seq,
             "name": f"{stem}.backward",

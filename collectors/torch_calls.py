@@ -143,6 +143,7 @@ class Calls:
             "stack": stack,
             "module": self.modules.current(),
             "parent_seq": self.outer(),
+            "micro_step": self.modules.micro_step,
             "phase": "backward" if in_backward and not again else "forward",
             "recompute": again,
             "state": "ok",

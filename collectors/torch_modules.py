@@ -20,6 +20,9 @@ class ModulePaths:
 
     def __init__(self) -> None:
         self._paths: dict[int, str] = {}
+        self._root: int | None = None
+        self.micro_step: int | None = None
+        """Forward passes of the first model that began in this step, less one; None before."""
         self.replicated: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         """Models of DistributedDataParallel that ran."""
         self._thread = threading.local()
@@ -28,6 +31,7 @@ class ModulePaths:
     def show(self, models: Iterable[nn.Module]) -> None:
         """Learn the names of the modules of some models."""
         for model in models:
+            self._root = self._root or id(model)
             for path, module in model.named_modules():
                 self._paths[id(module)] = path
 
@@ -59,6 +63,8 @@ class ModulePaths:
         if torch.compiler.is_compiling():
             return
         self._running().append(module)
+        if id(module) == self._root:
+            self.micro_step = 0 if self.micro_step is None else self.micro_step + 1
         if isinstance(module, nn.parallel.DistributedDataParallel):
             self.replicated.add(module)
 
