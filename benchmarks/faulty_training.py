@@ -1,58 +1,171 @@
-"""Training of one rank, in every topology, for `benchmarks/planted_faults.py`."""
+"""Models that go wrong on purpose, and what their ranks send, for `planted_faults.py`.
+
+The line on which a fault is first seen ends in `# fault: NAME`, or is the one of NAME in a table.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from operator import setitem
+from random import Random
+from types import SimpleNamespace as Plan
 from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed._functional_collectives as funcol
 import torch.nn.functional as F  # noqa: N812
-from faulty_operations import BENIGN, INF, NAN, NOISE, RISKS, Spots
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from collectors import PrecisionDebugger
-
+NAN, INF = float("nan"), float("inf")
 IDLE = 2  # elements of `shared` that nothing uses: their gradient is exactly 0
 Move = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What goes wrong: its name, and the step, rank and layer (of that rank) in which it does."""
+class Spots:
+    """A tensor of elements in (0.5, 1.5), and finite forms of it that some function cannot take.
 
-    name: str
-    step: int
-    rank: int
-    layer: int
+    They differ from good ones only where a fault strikes; `left` is 0 there and 1 elsewhere.
+    """
+
+    def __init__(self, x: Tensor, strikes: bool) -> None:
+        self.good, self.left = torch.sigmoid(x) + 0.5, 1 - int(strikes)
+
+    def at(self, value: float, shift: float = 0.0) -> Tensor:
+        """Return the tensor with one element replaced, and differentiable there too."""
+        x = self.good + shift
+        keep = torch.ones_like(x)
+        keep[len(x) // 2, 1] = self.left
+        return x * keep + value * (1 - keep)
+
+    zero = property(lambda self: self.at(0.0))
+    negative = property(lambda self: self.at(-1.0).contiguous())
+    large = property(lambda self: self.at(1000.0))
+    half = property(lambda self: self.at(4e4).half())
+    unit = property(lambda self: self.at(1.0, shift=-1.0))
+    beyond = property(lambda self: self.at(1.5, shift=-1.0))
+    row = property(lambda self: self.good * self.left)
+
+    def overwritten(self, raw: bool) -> Tensor:
+        """Return a tensor that was changed behind the back of PyTorch."""
+        y = self.good.float() * 2
+        if not self.left:
+            ctypes.memset(y.data_ptr() + 4, 0xFF, 4) if raw else y.detach().numpy().fill(NAN)
+        return y
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One run; `wrap` is how its layers are called, `risk` and `noise` what each of them does."""
+class Shaky(torch.autograd.Function):
+    """1 / x if inverse, else the square root of x: bad forward or bad backward at 0."""
 
-    seed: int
-    topology: str
-    world: int
-    steps: int
-    batch: int
-    width: int
-    risk: tuple[str, ...]
-    noise: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    faults: tuple[Fault, ...]
-    sync: str
-    optimizer: str
-    wrap: str
-    reader: str
-    fill: bool
-    clip: bool
-    named: bool
-    update_seen: bool
-    style: str
-    micro: int
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inverse: bool) -> Tensor:
+        y = 1 / x if inverse else x.sqrt()  # fault: function
+        ctx.inverse, _ = inverse, ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (y,) = ctx.saved_tensors
+        return -grad * y * y if ctx.inverse else grad * 0.5 / y, None  # fault: function_slope
+
+
+def masked(h: Tensor, first: int = 1) -> Tensor:
+    """Return scores under a causal mask; it hides the whole first row if `first` is 0."""
+    hidden = torch.ones(len(h), len(h), dtype=torch.bool).triu(first)
+    return (h @ h.t()).masked_fill(hidden, -INF)
+
+
+def partly_written(s: Spots) -> Tensor:
+    y = s.good.new_empty(s.good.shape)
+    y[1:] = s.good[1:]
+    if s.left:
+        y[:1].copy_(s.good[:1])
+    return s.good * y  # fault: partly_written
+
+
+Risk = Callable[[Spots], Tensor]
+FORWARD: dict[str, Risk] = {
+    "log": lambda s: torch.log(s.zero),
+    "sqrt": lambda s: s.negative.sqrt(),
+    "zero_by_zero": lambda s: (y := s.zero) / y,
+    "by_zero": lambda s: s.good / s.zero,
+    "exp": lambda s: torch.exp(s.large),
+    "half_matmul": lambda s: s.half @ (2 * torch.eye(s.half.shape[1])).half(),
+    "half_sum": lambda s: s.good + torch.stack([s.half, s.half]).sum(0),
+    "half_cast": lambda s: (s.large.float() * 100).half(),
+    "power": lambda s: s.zero**-0.5,
+    "softmax": lambda s: torch.softmax(masked(s.good, s.left), dim=-1) @ s.good,
+    "acos": lambda s: torch.acos(s.beyond),
+    "log_in_place": lambda s: s.zero.clone().log_(),
+    "div_in_place": lambda s: s.good.clone().div_(s.zero),
+    "slice_in_place": lambda s: [y := s.zero * 1, y[:, 1:].log_()][0],
+    "view_in_place": lambda s: [y := s.negative * 1, y.view(-1).chunk(2), y.T[1:].sqrt_()][0],
+    "out": lambda s: s.good + torch.log(s.zero.detach(), out=torch.empty_like(s.good)),
+    "data": lambda s: [y := s.good * 2, y.data[0, :2].fill_(1 if s.left else NAN)][0],
+    "indexed": lambda s: [y := s.zero.clone(), setitem(y, y < 9, y[y < 9].log())][0],
+    "empty_mean": lambda s: s.good + s.good[: s.left].mean(),
+    "one_var": lambda s: s.good + s.good[: 1 + s.left].var(0),
+    "normalize": lambda s: F.layer_norm(s.row, s.row.shape[1:], eps=0.0),
+    "set_item": lambda s: [y := s.good * 2, setitem(y, (0, 1), 1.0 if s.left else NAN)][0],
+    "function": lambda s: Shaky.apply(s.zero, True),
+}
+BACKWARD: dict[str, Risk] = {
+    "sqrt_slope": lambda s: torch.sqrt(s.zero),
+    "power_slope": lambda s: s.zero**0.5,
+    "asin_slope": lambda s: torch.asin(s.unit),
+    "hypot_slope": lambda s: torch.hypot(s.row, s.row) + s.good,
+    "where_slope": lambda s: torch.where((y := s.zero) > 0, y.log(), y),
+    "norm_slope": lambda s: s.row.square().sum(-1, keepdim=True).sqrt() + s.good,
+    "function_slope": lambda s: Shaky.apply(s.zero, False),
+    "hook": lambda s: [y := s.good * 1, y.register_hook(lambda grad: grad / s.left)][0] * 2,
+}
+GAPS: dict[str, Risk] = {
+    "overwritten": lambda s: s.overwritten(raw=False) + 1,
+    "overwritten_raw": lambda s: torch.cat([s.overwritten(raw=True), s.good])[: len(s.good)],
+}
+UNWRITTEN: dict[str, Risk] = {
+    "unwritten": lambda s: s.good + (s.good if s.left else torch.empty_like(s.good)),
+    "partly_written": partly_written,
+}
+RISKS = FORWARD | BACKWARD | GAPS | UNWRITTEN
+
+NOISE: dict[str, Move] = {
+    "gelu": F.gelu,
+    "dropout": lambda h: F.dropout(h, 0.2),
+    "layer_norm": lambda h: F.layer_norm(h, h.shape[1:]),
+    "view": lambda h: h.reshape(-1)[:].view(h.shape),
+    "transpose": lambda h: h.t().contiguous().t(),
+    "cat": lambda h: torch.cat(h.chunk(2, dim=1), dim=1),
+    "stack": lambda h: torch.stack([row * 2 for row in h]),
+    "einsum": lambda h: torch.einsum("ij,jk->ik", h, torch.eye(h.shape[1], dtype=h.dtype)),
+    "sparse": lambda h: h + torch.sparse.mm(h.detach().float().to_sparse(), torch.eye(h.shape[1])),
+    "in_place": lambda h: [y := h.clone(), y.t()[1].mul_(2)][0],
+    "set_part": lambda h: [y := h.clone(), setitem(y, slice(2), y[:2] * 2)][0],
+    "add_part": lambda h: [y := h.clone(), setitem(y, slice(2), y[:2].add_(1))][0],
+}
+BENIGN: dict[str, Move] = {
+    "masked": lambda h: h + torch.softmax(masked(h), dim=-1).to(h.dtype) @ h,
+    "clamp": lambda h: h + (h.detach().abs() * 1e3 + 100).exp().clamp(max=1.0),
+    "nan_to_num": lambda h: h + ((h.detach() * 0) / 0).nan_to_num(0.0),
+    "where": lambda h: torch.where(h.detach() > 1e30, h.detach() / 0, h),
+    "largest": lambda h: torch.maximum(torch.full_like(h, -INF), h),
+    "log_sum": lambda h: h + F.pad(h.detach(), (0, 1), value=-INF).logsumexp(1, keepdim=True),
+    "best": lambda h: h + 0 * torch.minimum(torch.tensor(INF), h.detach().mean()),
+}
+READERS: dict[str, Move] = {  # of a batch
+    "scale": lambda b: b * 2,
+    "rows": lambda b: torch.stack([row for row in b]),  # noqa: C416
+    "compare": lambda b: torch.where(b > 9, 0, b),
+    "array": lambda b: torch.from_numpy(b.numpy()) + 0,
+}
+
+
+def operations(rng: Random) -> list[str]:
+    """Return what a layer does: nothing after what is risky may take its infinity away."""
+    before = rng.choices([*NOISE, *BENIGN], k=rng.randint(0, 2))
+    risk = rng.choice([*FORWARD, *BACKWARD, *UNWRITTEN])
+    return [*before, risk, *rng.choices([*NOISE], k=rng.randint(0, 2))]
 
 
 class Carried(torch.autograd.Function):
@@ -61,7 +174,7 @@ class Carried(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, there: Move, back: Move) -> Tensor:
         ctx.back = back
-        return there(x)
+        return there(x.contiguous())
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
@@ -72,87 +185,62 @@ class Transfers:
     """What the ranks of a topology hand one another before and after a layer."""
 
     def __init__(self, plan: Plan) -> None:
-        self.world, self.rank, self.topology = plan.world, dist.get_rank(), plan.topology
-        self.style = plan.style
-        pairs = [[0, 1], [2, 3], [0, 2], [1, 3]] if plan.topology == "tp_dp" else []
-        self.tensor, self.data = dist.group.WORLD, dist.group.WORLD
-        for number, pair in enumerate(pairs):
-            group = dist.new_group(pair)
-            if self.rank in pair:
-                self.tensor, self.data = (group, self.data) if number < 2 else (self.tensor, group)
+        self.world, self.rank = plan.world, dist.get_rank()
+        self.tensor = self.data = dist.group.WORLD
+        if plan.topology == "tp_dp":
+            groups = {pair: dist.new_group([*pair]) for pair in ((0, 1), (2, 3), (0, 2), (1, 3))}
+            self.tensor, self.data = (g for pair, g in groups.items() if self.rank in pair)
+        self.ways = {  # there and back again, before a layer and after it
+            "tp": ((self.same, self.total), (self.total, self.same)),
+            "tp_dp": ((self.same, self.total), (self.total, self.same)),
+            "ep": ((self.exchange, self.exchange), (self.exchange, self.exchange)),
+            "gather": ((self.gather, self.scatter), (self.scatter, self.gather)),
+            "ring": ((self.same, self.same), (self.onward, self.backward)),
+        }.get(plan.topology)
 
     def around(self, layer: Move, x: Tensor) -> Tensor:
-        """Return a layer's result, with what this topology sends before and after it."""
-        moves: dict[str, tuple[Move, Move]] = {
-            "tp": (self.same, self.total),
-            "tp_dp": (self.same, self.total),
-            "ep": (self.exchange, self.exchange),
-            "gather": (self.gather, self.scatter),
-        }
-        if self.topology == "ring":
-            h = layer(x)
-            return h + Carried.apply(h.contiguous(), self.onward, self.back)
-        there, back = moves.get(self.topology, (None, None))
-        if there is None:
+        """Return what a layer gives, with what is sent before and after it."""
+        if not self.ways:
             return layer(x)
-        h = layer(Carried.apply(x, there, back))
-        return Carried.apply(h.float().contiguous(), back, there)
+        h = layer(Carried.apply(x, *self.ways[0]))
+        return Carried.apply(h.float(), *self.ways[1])
 
     def same(self, x: Tensor) -> Tensor:
         return x.view_as(x)
 
     def total(self, x: Tensor) -> Tensor:
-        if self.style == "functional":
-            return funcol.all_reduce(x, "sum", self.tensor) * 1
         x = x.clone()
         dist.all_reduce(x, group=self.tensor)
         return x
 
     def exchange(self, x: Tensor) -> Tensor:
-        if self.style == "functional":
-            return funcol.all_to_all_single(x, None, None, self.tensor) * 1
         received = torch.empty_like(x)
         dist.all_to_all_single(received, x)
         return received
 
     def gather(self, x: Tensor) -> Tensor:
-        if self.style == "functional":
-            return funcol.all_gather_tensor(x, 0, self.tensor) * 1
-        if self.style == "chunks":
-            whole = torch.empty(len(x) * self.world, *x.shape[1:])
-            dist.all_gather(list(whole.chunk(self.world)), x)
-            return whole
-        parts = [torch.empty_like(x) for _ in range(self.world)]
-        dist.all_gather(parts, x)
-        return torch.cat(parts)
+        whole = x.new_empty(len(x) * self.world, *x.shape[1:])
+        dist.all_gather([*whole.chunk(self.world)], x)
+        return whole
 
     def scatter(self, x: Tensor) -> Tensor:
-        if self.style == "functional":
-            return funcol.reduce_scatter_tensor(x, "sum", 0, self.tensor) * 1
         part = x.new_empty(len(x) // self.world, *x.shape[1:])
-        if self.style == "chunks":
-            dist.reduce_scatter(part, list(x.chunk(self.world)))
-        else:
-            dist.reduce_scatter_tensor(part, x)
+        dist.reduce_scatter(part, [*x.chunk(self.world)])
         return part
 
     def onward(self, x: Tensor) -> Tensor:
         received = torch.empty_like(x)
-        works = [
-            dist.isend(x, (self.rank + 1) % self.world),
-            dist.irecv(received, (self.rank - 1) % self.world),
-        ]
-        for work in works:
-            work.wait()
-        return received
+        sent = dist.isend(x, (self.rank + 1) % self.world)
+        dist.irecv(received, (self.rank - 1) % self.world).wait()
+        sent.wait()
+        return received + x
 
-    def back(self, x: Tensor) -> Tensor:
-        received = torch.empty_like(x)
-        ends = (self.rank - 1) % self.world, (self.rank + 1) % self.world
-        sends = [dist.P2POp(dist.isend, x, ends[0]), dist.P2POp(dist.irecv, received, ends[1])]
-        for work in dist.batch_isend_irecv(sends):
-            work.wait()
-        return received
+    def backward(self, x: Tensor) -> Tensor:
+        y, world = torch.empty_like(x), self.world
+        sends = dist.P2POp(dist.isend, x, (self.rank - 1) % world)
+        gets = dist.P2POp(dist.irecv, y, (self.rank + 1) % world)
+        _ = [work.wait() for work in dist.batch_isend_irecv([sends, gets])]
+        return y + x
 
 
 def sum_half(total: Tensor, kind: str) -> None:
@@ -163,41 +251,31 @@ def sum_half(total: Tensor, kind: str) -> None:
         work = dist.all_reduce(total, async_op=True)  # fault: async
         total.new_zeros(3).sum()
         work.wait()
-    elif kind == "future":
-        work = dist.all_reduce(total, async_op=True)  # fault: future
-        work.get_future().wait()
-    elif kind == "halves":
-        cut = len(total) // 2
-        works = [dist.all_reduce(part, async_op=True) for part in total.split(cut)]  # fault: halves
-        for work in reversed(works):
-            work.wait()
     elif kind == "scatter":
         part = total.new_empty(len(total) // dist.get_world_size())
-        dist.reduce_scatter_tensor(part, total)  # fault: scatter
-        dist.all_gather_into_tensor(total, part)
+        dist.reduce_scatter(part, [*total.chunk(dist.get_world_size())])  # fault: scatter
+        dist.all_gather([*total.chunk(dist.get_world_size())], part)
     else:
         dist.reduce(total, 0)  # fault: reduce
         dist.broadcast(total, 0)
 
 
 class Layer(nn.Module):
-    """A linear layer with something risky after it, and noise all around."""
+    """A linear layer, and something risky among other operations after it."""
 
     def __init__(self, plan: Plan, number: int) -> None:
         super().__init__()
         self.norm, self.linear = nn.LayerNorm(plan.width), nn.Linear(plan.width, plan.width)
-        self.risk, (self.before, self.after) = plan.risk[number], plan.noise[number]
-        self.wrap, self.strikes, self.armed = plan.wrap, False, True
+        self.operations, self.wrap, self.strikes = plan.operations[number], plan.wrap, False
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return [batch, width] for the same."""
         h = self.norm(x)  # fault: norm
         h = self.linear(h)  # fault: linear
-        for name in self.before:
-            h = (NOISE | BENIGN)[name](h)
-        h = RISKS[self.risk](Spots(h, self.strikes and self.armed)).to(h.dtype)
-        for name in self.after:
-            h = (NOISE | BENIGN)[name](h)
+        for name in self.operations:
+            if name in RISKS:
+                h = RISKS[name](Spots(h, self.strikes)).to(h.dtype)
+            else:
+                h = (NOISE | BENIGN)[name](h)
         return h
 
     def run(self, x: Tensor) -> Tensor:
@@ -212,138 +290,10 @@ class Model(nn.Module):
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.transfers = Transfers(plan)
-        self.layers = nn.ModuleList(Layer(plan, number) for number in range(len(plan.risk)))
+        self.layers = nn.ModuleList(Layer(plan, number) for number in range(len(plan.operations)))
         self.shared = nn.Parameter(torch.full((plan.width + IDLE,), 0.1))
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = x + self.transfers.around(layer.run, x)
         return F.layer_norm(x, x.shape[1:]) * self.shared[:-IDLE]  # fault: shared
-
-
-READERS: dict[str, Move] = {
-    "scale": lambda b: b * 2,
-    "columns": lambda b: b[:, :],
-    "doubled": lambda b: torch.cat([b, b])[: len(b)],
-    "double": lambda b: b.double().float(),
-    "rows": lambda b: torch.stack([row for row in b]),  # noqa: C416
-    "compare": lambda b: torch.where(b > 9, 0, b),
-    "array": lambda b: torch.from_numpy(b.numpy()) + 0,
-}
-
-
-class Run:
-    """The training of one rank."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.rank, self.struck = plan, dist.get_rank(), set[str]()
-        self.model = Model(plan)
-        self.called = self.model
-        if plan.topology == "ddp":
-            self.called = nn.parallel.DistributedDataParallel(self.model)
-        self.optimizer = None
-        if plan.optimizer != "hand":
-            make = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}[plan.optimizer]
-            self.optimizer = make(self.model.parameters(), lr=1e-2, foreach=plan.named)
-
-    def begin(self, step: int) -> tuple[Tensor, Tensor]:
-        """Return this rank's batch and target; plant what goes wrong outside of the record."""
-        plan, alike = self.plan, self.plan.topology in ("tp", "tp_dp", "pp")
-        here = [f for f in plan.faults if (f.step, f.rank) == (step, self.rank)]
-        self.struck = {f.name for f in here}
-        for number, layer in enumerate(self.model.layers):
-            layer.strikes = any((f.name, f.layer) == (layer.risk, number) for f in here)
-        generator = torch.Generator().manual_seed(step if alike else step * 8 + self.rank)
-        batch, target = torch.randn(2, plan.batch, plan.width, generator=generator)
-        for name, tensor in (("batch", batch), ("target", target)):
-            if name in self.struck:
-                tensor[1, 2] = NAN
-        layer = self.model.layers[max((f.layer for f in here), default=0)]
-        weights = {"linear": layer.linear.weight, "norm": layer.norm.bias}
-        for name, weight in (weights | {"shared": self.model.shared}).items():
-            if name in self.struck:
-                weight.detach().view(-1)[1] = NAN
-        return batch, target
-
-    def forward_backward(self, batch: Tensor, target: Tensor) -> None:
-        rank, ends = self.rank, (0, self.plan.world - 1)
-        first, last = (self.plan.topology != "pp" or rank == end for end in ends)
-        if self.plan.topology == "root":
-            for weight in self.model.parameters():
-                dist.broadcast(weight.data, 0)  # fault: weights_root
-            dist.broadcast(batch, 0)  # fault: batch_root
-        for number in range(self.plan.micro):
-            for layer in self.model.layers:
-                layer.armed = number == self.plan.micro - 1
-            self.micro_batch(batch, target, first, last)
-
-    def micro_batch(self, batch: Tensor, target: Tensor, first: bool, last: bool) -> None:
-        rank = self.rank
-        if first:
-            x = READERS[self.plan.reader](batch)
-        else:
-            x = torch.empty_like(batch)
-            dist.recv(x, rank - 1)
-            x.requires_grad_()
-        y = self.called(x)
-        if last:
-            loss = F.mse_loss(y, target)  # fault: target
-            loss.backward()
-        else:
-            dist.send(y.detach(), rank + 1)
-            grad = torch.empty_like(y)
-            dist.recv(grad, rank + 1)
-            y.backward(grad)
-        if not first:
-            dist.send(x.grad, rank - 1)
-
-    def reduce_gradients(self) -> bool:
-        """Sum gradients over ranks; return whether the update may go on."""
-        model, plan = self.model, self.plan
-        if plan.topology in ("dp", "ring", "root", "tp_dp"):
-            for weight in model.layers.parameters():
-                dist.all_reduce(weight.grad, group=model.transfers.data)
-                weight.grad /= plan.world
-        grad = model.shared.grad
-        total = F.pad(grad, (0, -len(grad) % plan.world)).half()
-        if "sum" in self.struck or "skipped" in self.struck:
-            total[plan.width - 1] += 4e4
-        sum_half(total, plan.sync)
-        model.shared.grad = total[: len(grad)].float() / plan.world
-        return "skipped" not in self.struck
-
-    def update(self) -> None:
-        if self.plan.clip:
-            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        if self.optimizer:
-            group = self.optimizer.param_groups[0]
-            group["eps"] = 0.0 if "step" in self.struck else 1e-8
-            group["lr"] = INF if self.struck & {"sgd_step", "between"} else 1e-2
-            self.optimizer.step()  # fault: step
-            return
-        with torch.no_grad():
-            for weight in self.model.parameters():
-                size = weight.grad.abs()
-                if weight is not self.model.shared or "hand" not in self.struck:
-                    size += 0.1
-                weight.addcdiv_(weight.grad, size, value=-0.01)  # fault: hand
-
-
-def train(plan: Plan, dump: str) -> None:
-    """Run one rank of a plan; record it."""
-    torch.manual_seed(plan.seed)
-    torch.use_deterministic_algorithms(plan.fill)
-    run = Run(plan)
-    debugger = PrecisionDebugger(dump_path=dump, task="statistics", level="L1")
-    for step in range(plan.steps):
-        batch, target = run.begin(step)
-        debugger.start(run.called if plan.named else None)
-        run.model.zero_grad()
-        run.forward_backward(batch, target)
-        go_on = run.reduce_gradients()
-        if not plan.update_seen:
-            debugger.stop()
-        if go_on:
-            run.update()
-        debugger.stop()
-        debugger.step()

@@ -3,7 +3,7 @@
 --
 -- `alive`: it goes on to a loose end on this rank. Of several imports of one size, the first that
 -- lives and the first that dies stand for all. `forward_seq`: of a backward call, its forward call
--- when that held a living bad value already.
+-- when that held a bad value already which lives, or left the rank.
 --
 -- scope:   rank
 -- uses:    lib/words_for, lib/forward_name
@@ -14,6 +14,7 @@
 --          on_purpose      one row per call with an infinity that was asked for, from
 --                          nan/on_purpose
 --          alive           one row per call whose bad value lives, from nan/alive
+--          leaving         one row per call whose bad value leaves the rank, from nan/leaving
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, entry VARCHAR, slots VARCHAR[], found VARCHAR[],
 --          numel BIGINT, dtype VARCHAR, weight BOOLEAN, given BOOLEAN, alive BOOLEAN,
@@ -55,7 +56,8 @@ after_forward AS (
   JOIN call_facts AS f
     ON f.step = n.step AND f.rank = n.rank AND f.name = n.name AND f.seq < n.seq
   JOIN bad_calls AS b ON b.step = f.step AND b.rank = f.rank AND b.seq = f.seq
-  JOIN alive AS a ON a.step = f.step AND a.rank = f.rank AND a.seq = f.seq
+  JOIN (FROM alive UNION FROM leaving) AS a
+    ON a.step = f.step AND a.rank = f.rank AND a.seq = f.seq
   GROUP BY n.step, n.rank, n.seq
 )
 SELECT

@@ -141,6 +141,12 @@ def test_not_after_another_or_a_finite_forward(ask, forward: str, bad: str, aliv
     assert db.rows("forward_seq") == [(None,)]
 
 
+def test_after_a_forward_whose_bad_value_left_the_rank(ask) -> None:
+    name = "Torch.log.0.backward log backward -"
+    db = backward(ask, forward="Torch.log.0.forward", name=name, alive="")
+    assert db.table("leaving", "step rank seq", "0 0 3").rows("forward_seq") == [(3,)]
+
+
 def test_after_the_forward_of_a_module(ask) -> None:
     name = "Module.mlp.Mlp.backward.0 Mlp backward mlp"
     db = backward(ask, forward="Module.mlp.Mlp.forward.0", name=name)

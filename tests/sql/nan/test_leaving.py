@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+EDGES = "rank producer_step producer_seq step seq fate"
+WAYS = "rank producer_step producer_seq step seq"
+
+
+def leaving(ask, *edges: str, ways: tuple[str, ...] = ()):
+    return ask("nan/leaving").table("edges", EDGES, *edges).table("ways", WAYS, *ways).rows()
+
+
+def test_all_that_leads_to_a_communication_call(ask) -> None:
+    found = leaving(ask, "0 0 4 0 5 sends", ways=("0 0 2 0 3", "0 0 3 0 4", "0 0 2 0 9"))
+    assert found == [(0, 0, 2), (0, 0, 3), (0, 0, 4)]
+
+
+def test_also_from_an_earlier_step_and_not_on_another_rank(ask) -> None:
+    assert leaving(ask, "0 1 4 1 5 sends", ways=("0 0 3 1 4", "1 0 2 1 4")) == [
+        (0, 0, 3),
+        (1, 0, 4),
+    ]
+
+
+def test_not_what_is_carried_or_absorbed(ask) -> None:
+    assert leaving(ask, "0 0 4 0 5 carries", "0 0 4 0 6 absorbs", ways=("0 0 4 0 5",)) == []
+    assert leaving(ask) == []
