@@ -56,7 +56,7 @@ IN_PLACE = {
 
 
 PATIENCE = 0.1
-"""Seconds that the end of a step waits, in all, for operations that nobody waited for."""
+"""Seconds to wait for an operation that is read, or open when the step ends, to be done."""
 
 
 @dataclass
@@ -231,16 +231,15 @@ class Communication:
         memory = {memory_of(local(tensor)) for _, tensor in read}
         for call, parent in list(self._open):
             fills = call.transfer.fills if call.transfer else []
-            if any(memory_of(local(t)) in memory for _, t in fills) and _is_done(call):
+            read_here = any(memory_of(local(t)) in memory for _, t in fills)
+            if read_here and _is_done(call, time.monotonic() + PATIENCE):
                 self._close(call, parent)
 
     def close_all(self) -> None:
         """Record what nobody waited for; without its results where it is still under way."""
         until = time.monotonic() + PATIENCE
         for call, parent in list(self._open):
-            while not (done := _is_done(call)) and time.monotonic() < until:
-                time.sleep(0.001)
-            self._close(call, parent, there=done)
+            self._close(call, parent, there=_is_done(call, until))
         self._waited_for.clear()
 
     def _close(self, call: Call, parent: Call | None, *, there: bool = True) -> None:
@@ -274,8 +273,11 @@ def _ran_together(transfer: Transfer) -> bool:
     return group is not None and group not in _c10d._world.pg_coalesce_state
 
 
-def _is_done(call: Call) -> bool:
+def _is_done(call: Call, until: float) -> bool:
+    """Tell whether an operation is done; wait a little, its work may be slow to know."""
     transfer = call.transfer
     if transfer is None or transfer.work is None:
         return transfer is not None and _ran_together(transfer)
-    return bool(transfer.work.is_completed())
+    while not (done := bool(transfer.work.is_completed())) and time.monotonic() < until:
+        time.sleep(0.001)
+    return done
