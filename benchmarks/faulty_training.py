@@ -138,7 +138,7 @@ NOISE: dict[str, Move] = {
     "transpose": lambda h: h.t().contiguous().t(),
     "cat": lambda h: torch.cat(h.chunk(2, dim=1), dim=1),
     "stack": lambda h: torch.stack([row * 2 for row in h]),
-    "einsum": lambda h: torch.einsum("ij,jk->ik", h, torch.eye(h.shape[1], dtype=h.dtype)),
+    "no_grad": lambda h: [y := h.clone(), torch.no_grad()(lambda x: x[:1].mul_(2))(y)][0],
     "sparse": lambda h: h + torch.sparse.mm(h.detach().float().to_sparse(), torch.eye(h.shape[1])),
     "in_place": lambda h: [y := h.clone(), y.t()[1].mul_(2)][0],
     "set_part": lambda h: [y := h.clone(), setitem(y, slice(2), y[:2] * 2)][0],

@@ -67,17 +67,26 @@ class Backward:
         self.leaves = Leaves(recorder, rows, names, replicas, self.incoming)
         self._handed_on: set[int] = set()
 
-    def edge_of(self, tensor: torch.Tensor) -> tuple[Any, int]:
-        """Return the node a tensor's gradient goes to, and which of its inputs that is."""
-        if tensor.grad_fn is not None:
-            return tensor.grad_fn, tensor.output_nr
+    def edge_of(self, tensor: torch.Tensor) -> tuple[Any, int] | None:
+        """Return the node a tensor's gradient goes to, and which of its inputs that is.
+
+        None for a view that was made without gradients: it has no node, and to ask may raise.
+        """
+        try:
+            if tensor.grad_fn is not None:
+                return tensor.grad_fn, tensor.output_nr
+            node = leaf_node(tensor)
+        except (RuntimeError, AssertionError):
+            return None
         self.leaves.watch(tensor)
-        return leaf_node(tensor), 0
+        return node, 0
 
     def attach(
         self, columns: dict[str, Any], results: Slots, edges: Sequence[tuple[str, Any, int]]
     ) -> None:
         """Hook the nodes that a call made."""
+        if not torch.is_grad_enabled():  # it made none, and to ask a view for its node may raise
+            return
         owner, free = Owner(columns), list(edges)
         ends = [node for _, node, _ in edges]
         places: dict[Any, dict[int, str]] = {}

@@ -125,8 +125,10 @@ class Calls:
             role = "buffer" if only_memory else roles.get(id(tensor), "value")
             call.rows.append(self.rows.read(slot, tensor, role=role))
             call.versions.append(version_of(tensor))
-            if tensor.requires_grad and torch.is_grad_enabled():
-                call.edges.append((slot, *self.backward.edge_of(tensor)))
+            wanted = tensor.requires_grad and torch.is_grad_enabled()
+            edge = self.backward.edge_of(tensor) if wanted else None
+            if edge:
+                call.edges.append((slot, *edge))
         call.columns = self.place() | {"args": plain_arguments(args, kwargs) or None}
         return call
 

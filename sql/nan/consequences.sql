@@ -25,9 +25,10 @@ SELECT
   p.seq,
   p.name,
   arg_max(o.origin, (s.rank IS NOT NULL, o.step, -o.origin)) AS origin,
-  NOT bool_or(s.rank IS NOT NULL) AS unseen
+  NOT bool_or(s.rank IS NOT NULL OR x.rank IS NOT NULL) AS unseen
 FROM spoilt AS p
 JOIN (SELECT DISTINCT origin, step FROM spread) AS o ON o.step < p.step
 LEFT JOIN spread AS s ON s.origin = o.origin AND s.rank = p.rank
+LEFT JOIN onsets AS x ON x.rank = p.rank AND x.step >= o.step AND x.step < p.step
 GROUP BY p.step, p.rank, p.seq, p.name
 ORDER BY p.step, p.rank

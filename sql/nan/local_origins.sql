@@ -62,5 +62,5 @@ WHERE e.entry NOT IN ('received', 'carried')
     WHEN s.lineage THEN e.forward_seq IS NULL
     ELSE o.seq = e.seq AND o.entry = e.entry
   END
-QUALIFY e.entry <> 'import'
+QUALIFY (e.entry <> 'import' AND NOT (e.entry = 'lost' AND u.manner IS NOT DISTINCT FROM 'between'))
   OR row_number() OVER (PARTITION BY e.step, e.rank, e.entry, e.weight ORDER BY e.seq) = 1

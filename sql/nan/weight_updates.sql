@@ -26,10 +26,10 @@ births AS (
   WHERE ends_with(c.api, '_') AND regexp_matches(c.api, '^(__i\w+__|[^_].*[^_]_)$')
 ),
 changed AS (
-  SELECT b.step, b.rank, b.seq, t.numel, t.max, t.min
+  SELECT b.step, b.rank, b.seq, t.numel, t.max, t.min, t.direction = 'parameter' AS weight
   FROM births AS b
   JOIN tensor_facts AS t USING (step, rank, seq)
-  WHERE t.slot = 'input.0' AND t.requires_grad
+  WHERE t.slot = 'input.0' AND (t.requires_grad OR t.direction = 'parameter')
 ),
 bad_weights AS (
   SELECT e.step, e.rank, e.seq, e.entry, e.slot, s.earlier
@@ -41,7 +41,7 @@ FROM changed AS c
 LEFT JOIN tensor_facts AS m
   ON m.step = c.step AND m.rank = c.rank AND m.numel = c.numel AND m.seq < c.seq
   AND m.direction = 'output' AND m.max = c.max AND m.min = c.min
-WHERE m.seq IS NULL
+WHERE m.seq IS NULL OR c.weight
 UNION
 SELECT w.step, w.rank, w.seq, w.entry, 'between'
 FROM bad_weights AS w
