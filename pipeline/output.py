@@ -8,11 +8,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Container, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .render_html import report_html
+from .reports import draw
 from .store import Store
 
 RESULT = "result.json"
@@ -29,12 +28,10 @@ def write_result(out: Path, result: Mapping[str, Any], store: Store) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
-        with ThreadPoolExecutor(1) as other:
-            report = other.submit(report_html, result)
-            (temporary / RESULT).write_text(strict_json(result))
-            for table in store.tables():
-                store.save(table, temporary / f"{table}.parquet")
-            (temporary / REPORT).write_text(report.result())
+        (temporary / RESULT).write_text(strict_json(result))
+        for table in store.tables():
+            store.save(table, temporary / f"{table}.parquet")
+        (temporary / REPORT).write_text(draw(result, temporary))
         out.mkdir(exist_ok=True)
         for file in sorted(temporary.iterdir()):
             os.replace(file, out / file.name)

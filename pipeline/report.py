@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .errors import UsageError
 from .output import REPORT, RESULT
-from .render_html import report_html
+from .reports import TOOLS, draw
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,12 +25,12 @@ def run(args: Namespace) -> int:
     source = args.result / RESULT
     try:
         result = json.loads(source.read_text())
-        known = result["tool"] == "analyze"
+        tool = result["tool"]
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{source} is not there or no result of crossrank") from None
-    if not known:
-        raise UsageError(f"{source} is a result of {result['tool']}; expected one of analyze")
-    (args.result / REPORT).write_text(report_html(result))
+    if tool not in TOOLS:
+        raise UsageError(f"{source} is a result of {tool}; expected one of {', '.join(TOOLS)}")
+    (args.result / REPORT).write_text(draw(result, args.result))
     print(args.result / REPORT)
     return 0
 

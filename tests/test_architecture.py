@@ -30,7 +30,7 @@ FROM_COLLECTORS = {"schema", "layout", "errors", "parts"}
 ONLY = {
     "ray": {"pipeline/engine_ray.py"},
     "analyzers": {"pipeline/analysis.py"},
-    "jinja2": {"pipeline/render_html.py"},
+    "jinja2": {"pipeline/reports/page.py"},
     "pipeline": {"pipeline/command.py"},
 }
 """Module -> the only files that import it."""

@@ -59,7 +59,11 @@ def test_nothing_else_at_the_top(wheel: Path) -> None:
         "crossrank",
         f"{wheel.name.rsplit('-', 3)[0]}.dist-info",
     }
-    for part in ("sql/nan/origins.sql", "pipeline/templates/report.html", "collectors/schema.py"):
+    for part in (
+        "sql/nan/origins.sql",
+        "pipeline/reports/templates/page.html",
+        "collectors/schema.py",
+    ):
         assert f"crossrank/{part}" in names
 
 

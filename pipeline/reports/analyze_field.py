@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .report_cells import Cell, Column
-from .wording import letter, ranks_text
+from ..wording import letter, ranks_text
+from .analyze_cells import Cell, Column
 
 PANELS, MARKS, PINS, GAP, CALL_WIDTH = 12, 8000, 64, 22, 60
 SIZES = ((1024, 32, 14), (8192, 64, 8), (65536, 128, 6))

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium.common.exceptions import NoAlertPresentException
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
-from pipeline.render_html import report_html
 from pipeline.render_text import headline, next_command
+from pipeline.reports import draw
+from tests.pipeline.reports.conftest import Open
 
-FLAGS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run
---disable-background-networking --disable-component-update --disable-sync --window-size=1280,900"""
 LOG, REDUCE = "Torch.log.0.forward", "Distributed.all_reduce.0.forward"
 SCRIPT = "<script>alert(1)</script>"
 BREAKOUT = "\"'></title></svg><img src=x onerror=alert(2)>`{{ 7 * 7 }}"
@@ -29,47 +25,10 @@ Result = dict[str, Any]
 Show = Callable[[Result], Chrome]
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    options = ChromeOptions()
-    options.binary_location = program("chromium")
-    for flag in [*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = Chrome(options, Service(program("chromedriver")))
-    driver.get("about:blank")
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
-def show(browser: Chrome, tmp_path: Path) -> Show:
-    """Open the report of a result; nothing but the file itself may be asked for."""
-
-    def shown(result: Result) -> Chrome:
-        page = tmp_path / "report.html"
-        page.write_text(report_html(result), encoding="ascii")
-        browser.get_log("performance")
-        browser.get(page.as_uri())
-        assert requests(browser) == [page.as_uri()]
-        assert not browser.execute_script("return performance.getEntriesByType('resource').length")
-        assert browser.get_log("browser") == []
-        return browser
-
-    return shown
-
-
-def program(name: str) -> str:
-    path = shutil.which(name)
-    assert path, f"{name} is not installed; the report is tested in a real browser"
-    return path
-
-
-def requests(browser: Chrome) -> list[str]:
-    """Return what was asked for since the last call, without what the browser's own pages do."""
-    messages = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]
-    urls = [m["params"]["request"]["url"] for m in messages if m["method"].endswith("BeSent")]
-    return [url for url in urls if not url.startswith(("data:", "chrome:"))]
+def show(open_page: Open, tmp_path: Path) -> Show:
+    """Open the report of a result."""
+    return lambda result: open_page(draw(result, tmp_path))
 
 
 def text(browser: Chrome, selector: str) -> str:
@@ -391,7 +350,7 @@ def test_letters_that_hide_or_reorder_text_are_spelled_out(show: Show) -> None:
     assert text(browser, "#origin-A .call") == "Torch.\\u202egol\\u0000\\ud800.\u4f60\u597d"
 
 
-def test_many_ranks_are_small_and_quick(show: Show) -> None:
+def test_many_ranks_are_small_and_quick(show: Show, tmp_path: Path) -> None:
     """4096 ranks by 2 steps, the worst way: no two neighbours alike, each with an origin."""
     calls = [f"Distributed.all_reduce.{rank}.forward" for rank in range(4096)]
     result = a_result(
@@ -406,7 +365,7 @@ def test_many_ranks_are_small_and_quick(show: Show) -> None:
         warnings=[no_record(0)] * 5000,
     )
     result["read"]["steps"] = [0, 1]
-    assert len(report_html(result)) < 1_500_000
+    assert len(draw(result, tmp_path)) < 1_500_000
     browser = show(result)
     loaded = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
     painted = "return performance.getEntriesByName('first-contentful-paint')[0].startTime"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .report_cells import Cell, Column, columns_of, folded, plain_cell
-from .report_field import MOST_RANKS, field_view
-from .wording import count, ranks_text
+from ..wording import count, ranks_text
+from .analyze_cells import Cell, Column, columns_of, folded, plain_cell
+from .analyze_field import MOST_RANKS, field_view
 
 GRID_RANKS, GRID_STEPS, GRID_CELLS = 256, 60, 4096
 BLOCK_ROWS = 16

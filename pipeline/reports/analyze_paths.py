@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from .wording import count, elide, ranges, ranks_text
+from ..wording import count, elide, ranges, ranks_text
 
 LANES = 24
 TOP, PITCH, FOOT = 44, 40, 16

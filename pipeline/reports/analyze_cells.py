@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .wording import elide, letter
+from ..wording import elide, letter
 
 DAMAGE = ("shard_unreadable", "step_incomplete")
 WORDS = {"missing": "no record", "unjudged": "cannot tell", "clean": "clean"}

@@ -1,37 +1,21 @@
-"""The answer as one HTML file that opens without network; the markup is in templates/.
-
-report_html(result) -> summary, origins, map of first symptoms, ways between ranks, notes
-"""
+"""The report of `analyze`: summary, origins, map of first symptoms, ways between ranks, notes."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .render_text import headline, next_command
-from .report_cells import DAMAGE
-from .report_map import map_view
-from .report_paths import diagram
-from .wording import letter, number, ranges, ranks_text
+from ..render_text import headline, next_command
+from ..wording import ranges, ranks_text
+from .analyze_cells import DAMAGE
+from .analyze_map import map_view
+from .analyze_paths import diagram
+from .page import page
 
-if TYPE_CHECKING:
-    import jinja2
-
-TEMPLATES = Path(__file__).resolve().parent / "templates"
 SHOWN_CARDS = 24
-SHOWN_ROWS = 200
 SHOWN_TENSORS = 64
-
-INVISIBLE = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-"""Characters of names that would hide, reorder or break text; they are spelled out."""
 
 VERDICTS = {"found": "found", "clean": "clean", "unknown": "cannot tell"}
 
@@ -60,37 +44,16 @@ GAPS = {
 }
 
 
-def report_html(result: Mapping[str, Any]) -> str:
-    """Return the report of a result of `analyze`; it is ASCII, whatever a dump's names hold."""
-    templates = _environment()
-    script = templates.get_template("report.js").render()
-    page = templates.get_template("report.html").render(
-        result=result,
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        summary=_summary(result),
-        cards=[_card(result, index) for index in range(len(result["origins"][:SHOWN_CARDS]))],
+def draw(result: Mapping[str, Any], folder: Path) -> str:
+    """Return the report of a result of `analyze`."""
+    shown = range(len(result["origins"][:SHOWN_CARDS]))
+    return page(
+        result,
+        **_summary(result),
+        cards=[_card(result, index) for index in shown],
         map=map_view(result),
-        diagrams=[diagram(result, index) for index in range(len(result["origins"][:SHOWN_CARDS]))],
-        shown_rows=SHOWN_ROWS,
+        diagrams=[diagram(result, index) for index in shown],
     )
-    visible = INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", page)
-    return visible.encode("ascii", "xmlcharrefreplace").decode()
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"letter": letter, "number": number, "ranges": ranges}
-    return environment
 
 
 def _summary(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +61,7 @@ def _summary(result: Mapping[str, Any]) -> dict[str, Any]:
     read = result["read"]
     found = {key: len(result[key]) for key in ("origins", "benign", "warnings")}
     return {
+        "subject": result["dump"],
         "headline": headline(result),
         "verdict": VERDICTS.get(result["verdict"], result["verdict"]),
         "meaning": _meaning(result),
