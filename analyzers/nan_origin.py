@@ -11,7 +11,6 @@ RANK_QUESTIONS = (
     "comm/groups",
     "comm/operations",
     "nan/entries",
-    "nan/evidence",
     "nan/exits",
     "nan/saturations",
     "nan/weight_updates",
@@ -27,7 +26,8 @@ def nan_origin(db: Database) -> Row:
     origins = db.rows("nan/origins") + [_unrecorded(r) for r in db.rows("nan/unrecorded_origins")]
     spread = db.rows("nan/spread")
     consequences = db.rows("nan/consequences")
-    evidence = {(r["step"], r["rank"], r["seq"]): r for r in db.rows("nan/evidence")}
+    born = [(o["step"], o["rank"], o["seq"]) for o in origins if o["seq"] is not None]
+    evidence = {(r["step"], r["rank"], r["seq"]): r for r in db.look("nan/evidence", born)}
     recorded = {(s["step"], s["rank"]) for s in db.rows("health/shards") if s["calls"]}
     reached = _reached(spread, consequences, recorded)
     return {

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from analyzers.base import Database
 from analyzers.nan_origin import RANK_QUESTIONS, nan_origin
 from analyzers.shard_health import shard_health
 
-from .database import RunDatabase
+from .database import OneStore, RunDatabase
 from .engine import Engine
 from .errors import UsageError
 from .loading import load_shards
 from .settings import Limits
 from .shards import Dump
 from .store import Store
-from .tasks import batches
+from .tasks import Batch, batches
+from .work import Work
 
 QUESTIONS = ("health/shards", *RANK_QUESTIONS)
 
@@ -34,22 +39,36 @@ def run_store(
     return Store(limits, {"nan_only": nan_only, "world_size": dump.world_size}, explain)
 
 
-def analyze_dump(dump: Dump, store: Store, engine: Engine, worker: Limits) -> dict[str, Any]:
+def analyze_dump(
+    dump: Dump,
+    store: Store,
+    engine: Engine,
+    worker: Limits | None,
+    *,
+    work: Path | None = None,
+    quiet: bool = True,
+) -> dict[str, Any]:
     """Return the result document of CONTRACT section 2; every table behind it is then in `store`.
 
     Args:
         dump: what is analysed.
         store: as `run_store` gives it.
-        engine: closed when the ranks have been read.
+        engine: closed at the end.
         worker: what each task may use.
+        work: keeps what tasks have finished, for a run that is started again; left to the caller
+            to remove. Default: a temporary folder.
+        quiet: no progress on stderr.
     """
-    database = RunDatabase(store)
-    try:
-        work = batches(dump, QUESTIONS, worker, store.params, workers=engine.workers)
-        database.collect(engine, work)
-    finally:
-        engine.close()
-    return _judge(dump, database)
+
+    def whole(questions: Sequence[str]) -> list[Batch]:
+        return batches(dump, questions, worker, store.params, workers=engine.workers)
+
+    with ExitStack() as stack:
+        stack.callback(engine.close)
+        folder = work or Path(stack.enter_context(TemporaryDirectory(prefix="crossrank-")))
+        database = RunDatabase(store, Work.open(folder), engine, whole, quiet=quiet)
+        database.collect(QUESTIONS)
+        return _judge(dump, database)
 
 
 def explain_analysis(dump: Dump, limits: Limits, *, nan_only: bool) -> str:
@@ -60,7 +79,7 @@ def explain_analysis(dump: Dump, limits: Limits, *, nan_only: bool) -> str:
     """
     if dump.kind == "msprobe":
         raise UsageError(
-            f"{dump.path} is JSON of msprobe, which a DuckDB shell cannot read; write it as shards "
+            f"{dump.name} is JSON of msprobe, which a DuckDB shell cannot read; write it as shards "
             "first (crossrank ingest SRC DUMP) and explain those"
         )
     statements: list[str] = []
@@ -68,20 +87,20 @@ def explain_analysis(dump: Dump, limits: Limits, *, nan_only: bool) -> str:
         load_shards(store, dump.kind, dump.shards)
         for name in QUESTIONS:
             store.answer(name)
-        _judge(dump, RunDatabase(store))
+        _judge(dump, OneStore(store))
     return "\n".join(statements)
 
 
-def _judge(dump: Dump, database: RunDatabase) -> dict[str, Any]:
+def _judge(dump: Dump, database: Database) -> dict[str, Any]:
     read, warnings = shard_health(database)
     found = nan_origin(database)
     judged = any(shard["judged"] for shard in database.rows("health/shards"))
     return {
         "tool": "analyze",
         "schema": 1,
-        "dump": str(dump.path),
+        "dump": dump.name,
         "verdict": "found" if found["origins"] else "clean" if judged else "unknown",
         "read": read,
         **found,
-        "warnings": warnings + found["warnings"],
+        "warnings": [*dump.notes, *warnings, *found["warnings"]],
     }

@@ -7,12 +7,13 @@ crossrank analyze DUMP
 
 from __future__ import annotations
 
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from .analysis import analyze_dump, explain_analysis, run_store
-from .options import add_common, open_engine, out_folder, say, share
+from .options import add_common, open_for_engine, out_folder, say, share, unfinished
 from .output import exit_code, strict_json, write_result
 from .render_text import analyze_text
 from .shards import open_dump
@@ -20,7 +21,14 @@ from .shards import open_dump
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("dump", type=Path, help="a dump of crossrank or msprobe")
+    parser.add_argument(
+        "dump",
+        help="a dump of crossrank or msprobe: a folder, s3://bucket/folder, or node:///folder "
+        "where every node of the cluster holds some of its ranks",
+    )
+    parser.add_argument(
+        "--per-node", action="store_true", help="the same as node:// before the folder"
+    )
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
     parser.add_argument(
         "--nan-only", action="store_true", help="start from NaN alone, take infinities for granted"
@@ -31,18 +39,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run the command; return its exit code."""
     say(args, f"pipeline.analyze from {Path(__file__).resolve()}")
-    dump = open_dump(args.dump, args.step)
     if args.explain:
+        dump = open_dump(args.dump, args.step)
         sys.stdout.write(explain_analysis(dump, share(args, 1), nan_only=args.nan_only))
         return 0
-    engine, worker = open_engine(args, dump)
-    say(args, f"{len(dump.shards)} shards, {engine.name} engine, {engine.workers} at a time")
+    dump, engine, worker = open_for_engine(args)
     out = out_folder(args)
+    work = unfinished(out)
     with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
-        result = analyze_dump(dump, store, engine, worker)
+        result = analyze_dump(dump, store, engine, worker, work=work, quiet=args.quiet)
         for node, tasks in engine.placed.items():
             say(args, f"{tasks} tasks on {node}")
         write_result(out, result, store)
+    shutil.rmtree(work)
     sys.stdout.write(strict_json(result) + "\n" if args.json else analyze_text(result, out))
     return exit_code(result["verdict"], args.fail_on)
 

@@ -20,6 +20,11 @@ class Failure:
     reason: str
 
 
+def anywhere(item: object) -> str:
+    """Return no node: any will do."""
+    return ""
+
+
 class Engine(Protocol):
     """Runs one function over many items.
 
@@ -36,14 +41,23 @@ class Engine(Protocol):
         """Return node -> tasks that it did; empty when there is but one node."""
 
     def map(
-        self, task: Callable[[Item], Result], items: Iterable[Item]
+        self,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        where: Callable[[Item], str] = anywhere,
     ) -> Iterator[tuple[Item, Result | Failure]]:
         """Yield each item with its result, as they are done; few are under way at a time.
 
         Args:
             task: a function at the top level of a module.
             items: picklable; their text names a task in logs.
+            where: the node that an item must be done on, as `everywhere` names it, or nothing.
         """
+
+    def everywhere(
+        self, task: Callable[[Item], Result], item: Item
+    ) -> Iterator[tuple[str, Result | Failure]]:
+        """Yield every node with what the task gives there."""
 
     def close(self) -> None:
         """Give back what the engine holds."""

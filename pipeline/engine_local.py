@@ -16,7 +16,7 @@ from itertools import islice
 
 from collectors.errors import CrossrankError
 
-from .engine import Failure, Item, Result
+from .engine import Failure, Item, Result, anywhere
 
 
 class LocalEngine:
@@ -36,7 +36,10 @@ class LocalEngine:
         self._pool: Executor | None = None
 
     def map(
-        self, task: Callable[[Item], Result], items: Iterable[Item]
+        self,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        where: Callable[[Item], str] = anywhere,
     ) -> Iterator[tuple[Item, Result | Failure]]:
         """Yield each item with its result, as they are done."""
         if self.workers == 1:
@@ -53,6 +56,12 @@ class LocalEngine:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _result(future)
+
+    def everywhere(
+        self, task: Callable[[Item], Result], item: Item
+    ) -> Iterator[tuple[str, Result | Failure]]:
+        """Yield this machine with what the task gives here."""
+        yield "this machine", _attempt(task, item)
 
     def close(self) -> None:
         """End the workers."""

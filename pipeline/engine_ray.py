@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from collectors.errors import CrossrankError
 
-from .engine import Failure, Item, Result
+from .engine import Failure, Item, Result, anywhere
 
 ROOMS = Path(__file__).resolve().parent.parent
 """The folder that holds pipeline/, analyzers/, collectors/ and sql/."""
@@ -45,31 +45,51 @@ class RayEngine:
         cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self.workers = workers or 2 * int(cluster.get("CPU", 1))
         self.placed: Counter[str] = Counter()
+        self._nodes = {_name(node): node["NodeID"] for node in _alive()}
 
     def map(
-        self, task: Callable[[Item], Result], items: Iterable[Item]
+        self,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        where: Callable[[Item], str] = anywhere,
     ) -> Iterator[tuple[Item, Result | Failure]]:
         """Yield each item with its result, as they are done."""
-        remote = ray.remote(_runner(str(ROOMS)))
         waiting = iter(items)
         running: dict[ray.ObjectRef[Any], Item] = {}
         while True:
             for item in islice(waiting, self.workers - len(running)):
-                name = f"{task.__name__}[{item}]"
-                here = remote.options(name=name, num_cpus=1, max_retries=3)
-                running[here.remote(pickle.dumps((task, item)))] = item
+                running[self._send(task, item, where(item))] = item
             if not running:
                 return
             done, _ = ray.wait(list(running), num_returns=1)
             for ref in done:
                 yield running.pop(ref), self._result(ref)
 
+    def everywhere(
+        self, task: Callable[[Item], Result], item: Item
+    ) -> Iterator[tuple[str, Result | Failure]]:
+        """Yield every node with what the task gives there."""
+        for node, ref in [(node, self._send(task, item, node, cpus=0)) for node in self._nodes]:
+            yield node, self._result(ref, count=False)
+
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
         if self._started:
             ray.shutdown()
 
-    def _result(self, ref: ray.ObjectRef[Any]) -> Any:
+    def _send(
+        self, task: Callable[[Item], Result], item: Item, node: str, cpus: int = 1
+    ) -> ray.ObjectRef[Any]:
+        """Start a task on a node, or on any; tried again when its worker dies, not its node."""
+        options: dict[str, Any] = {"num_cpus": cpus, "max_retries": 3}
+        if node:
+            place = NodeAffinitySchedulingStrategy(self._nodes[node], soft=False)
+            options["scheduling_strategy"] = place
+        remote = ray.remote(_runner(str(ROOMS)))
+        here = remote.options(name=f"{task.__name__}[{item}]", **options)
+        return here.remote(pickle.dumps((task, item)))
+
+    def _result(self, ref: ray.ObjectRef[Any], *, count: bool = True) -> Any:
         try:
             node, result = ray.get(ref)
         except RayTaskError as error:
@@ -77,9 +97,18 @@ class RayEngine:
                 raise error.cause from None
             return Failure(f"{type(error.cause).__name__}: {error.cause}")
         except ray.exceptions.RayError as error:
-            return Failure(f"{type(error).__name__}: {error}")
-        self.placed[node] += 1
+            return Failure(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        self.placed[node] += count
         return result
+
+
+def _alive() -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+
+
+def _name(node: dict[str, Any]) -> str:
+    """Return a node's address, with enough of its id to tell nodes on one machine apart."""
+    return f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})"
 
 
 def _wait_for_shared_folders() -> None:
@@ -87,7 +116,7 @@ def _wait_for_shared_folders() -> None:
 
     They unpack it into the same folder, each anew, from under whoever already works in it.
     """
-    nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    nodes = _alive()
     machines = Counter(node["NodeManagerAddress"] for node in nodes)
     ready = ray.remote(num_cpus=0)(lambda: None)
     shared = [node["NodeID"] for node in nodes if machines[node["NodeManagerAddress"]] > 1]

@@ -17,6 +17,7 @@ SHARD_FILES = {
     "step": "BIGINT",
     "rank": "BIGINT",
     "path": "VARCHAR",
+    "node": "VARCHAR",  # the one that could read it; empty when any could
     "complete": "BOOLEAN",  # the step was recorded to its end, and all of it can be read
     "damage": "VARCHAR",  # what cannot be read
     "unfinished": "VARCHAR",  # what a killed process left
@@ -38,7 +39,10 @@ class ShardState:
         """Return the row of `shard_files`."""
         whole = not self.damage and not self.unfinished
         shard = self.shard
-        return shard.step, shard.rank, str(shard.path), whole, self.damage, self.unfinished
+        return (
+            *(shard.step, shard.rank, shard.place, shard.node),
+            *(whole, self.damage, self.unfinished),
+        )
 
 
 def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
@@ -52,15 +56,24 @@ def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
     Raises:
         DumpError: a part was written by a newer crossrank.
     """
+    here = [_fetched(shard, store.folder) for shard in shards]
     if kind == "msprobe":
         from .loading_msprobe import load_msprobe
 
-        states = load_msprobe(store, shards)
+        states = load_msprobe(store, here)
     else:
-        states = _load_parquet(store, shards)
+        states = _load_parquet(store, here)
     store.fill("shard_files", SHARD_FILES, [state.row for state in states])
     for table in TABLES:
         store.view(table, store.select(f"schema/{table}"))
+
+
+def _fetched(shard: Shard, folder: Path) -> Shard:
+    if not shard.url:
+        return shard
+    from .remote import fetched
+
+    return fetched(shard, folder)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
 from .engine_local import LocalEngine
+from .nodes import SCHEME, open_nodes
 from .settings import Limits, cpu_count, limits
-from .shards import Dump
+from .shards import Dump, open_dump
+from .wording import count
 
 JSON_PIECE, PARQUET_PIECE = 4 * 2**20, 2**20
 """Bytes that are worth a worker of their own."""
@@ -53,20 +55,48 @@ def out_folder(args: Namespace) -> Path:
     return args.out or Path("crossrank_out") / f"{args.command}-{stamp}"
 
 
-def open_engine(args: Namespace, dump: Dump) -> tuple[Engine, Limits]:
-    """Return what computes, and what each of its workers may use.
+def open_for_engine(args: Namespace) -> tuple[Dump, Engine, Limits | None]:
+    """Return the dump, what computes, and what each of its workers may use.
+
+    A dump that lies on the nodes themselves is looked for on each of them.
+    """
+    if not args.per_node and not args.dump.startswith(SCHEME):
+        dump = open_dump(args.dump, args.step)
+        engine, worker = open_engine(args, dump)
+    else:
+        path = args.dump.removeprefix(SCHEME)
+        ray = on_ray(args.engine, args.address)
+        engine = ray_engine(args.workers, args.address) if ray else LocalEngine(1)
+        dump, found = open_nodes(path, args.step, engine)
+        for node, text in found.items():
+            say(args, f"{node}: {text}")
+        worker = None
+        if not ray:
+            engine, worker = open_engine(args, dump)
+    own = f"each with {worker.threads} threads and {worker.memory_mb} MiB" if worker else "on Ray"
+    say(args, f"{count(len(dump.shards), 'shard')}, {engine.workers} tasks at a time, {own}")
+    return dump, engine, worker
+
+
+def open_engine(args: Namespace, dump: Dump) -> tuple[Engine, Limits | None]:
+    """Return what computes, and what each of its workers may use; None: its share of its node.
 
     On this machine, as many work at the same time as there are CPUs, once there is enough to do to
     pay for starting them: in threads for Parquet, which DuckDB reads, in processes for msprobe's
     JSON, which Python parses.
     """
     if on_ray(args.engine, args.address):
-        return ray_engine(args.workers, args.address), share(args, cpu_count())
+        return ray_engine(args.workers, args.address), None
     json = dump.kind == "msprobe"
     ranks = len({shard.rank for shard in dump.shards})
     pieces = sum(shard.bytes for shard in dump.shards) // (JSON_PIECE if json else PARQUET_PIECE)
     workers = args.workers or max(1, min(cpu_count(), ranks, pieces))
     return LocalEngine(workers, processes=json), share(args, workers)
+
+
+def unfinished(out: Path) -> Path:
+    """Return the folder beside `out` in which a run keeps what it has finished."""
+    return out.parent / f".{out.name}.unfinished"
 
 
 def share(args: Namespace, workers: int) -> Limits:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -93,6 +94,13 @@ def load(name: str) -> SqlFile:
         returns=dict(_COLUMN.findall(" ".join(fields.get("returns", "").split()))),
         text=text,
     )
+
+
+@cache
+def digest() -> str:
+    """Return a hash of all files: other SQL may give other answers."""
+    texts = [(name, load(name).text) for name in all_names()]
+    return hashlib.blake2b(repr(texts).encode(), digest_size=12).hexdigest()
 
 
 def check(file: SqlFile) -> None:

@@ -52,6 +52,11 @@ class Store:
         self._explain = explain
         self._known: set[str] = set()
 
+    @property
+    def folder(self) -> Path:
+        """Return a folder that is gone when the store is closed."""
+        return Path(self._folder.name)
+
     def __enter__(self) -> Store:
         return self
 
@@ -148,7 +153,7 @@ class Store:
     def pack(self, name: str) -> bytes:
         """Return the rows of one question as a Parquet file."""
         self.answer(name)
-        file = Path(self._folder.name) / "packed.parquet"
+        file = self.folder / "packed.parquet"
         self.save(load(name).table, file)
         return file.read_bytes()
 
@@ -160,11 +165,10 @@ class Store:
         """Make an empty table for the rows of a question that are computed elsewhere."""
         self._create(load(name).table, load(name).returns)
 
-    def unpack(self, name: str, packed: bytes) -> None:
-        """Add packed rows to a declared table."""
-        file = Path(self._folder.name) / "packed.parquet"
-        file.write_bytes(packed)
-        self.con.read_parquet(str(file)).insert_into(load(name).table)
+    def take_in(self, name: str, files: Sequence[str]) -> None:
+        """Add the rows of Parquet files that `pack` made to a declared table."""
+        if files:
+            self.con.read_parquet(list(files)).insert_into(load(name).table)
 
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""

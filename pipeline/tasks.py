@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, zip_longest
 from typing import Any
 
 from .loading import load_shards
-from .settings import Limits
+from .settings import Limits, cpu_count, limits
 from .shards import Dump, Shard
+from .sqlfile import digest
 from .store import Store
 from .wording import ranges, ranks_text
+from .work import Work
 
-BATCH_BYTES = 12 * 2**20
-"""Parquet of one batch: some 16 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
+BATCH_BYTES = 24 * 2**20
+"""Parquet of one batch: some 32 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
+
+
+WANTED = {"step": "BIGINT", "rank": "BIGINT", "seq": "BIGINT"}
+"""Columns of `wanted`, the calls that a question asks about."""
 
 
 @dataclass(frozen=True)
@@ -22,21 +32,37 @@ class Batch:
 
     Args:
         kind: `shards` or `msprobe`.
-        shards: what to read.
+        shards: what to read, on one node or where any can.
         questions: names of rank-scope files; each gives a table.
-        limits: what the worker may use.
+        limits: what the worker may use; default: the share of one CPU of where it runs.
         params: values for the parameters of all questions.
+        wanted: calls that a question asks about, by step, rank and seq.
+        work: where finished batches go.
     """
 
     kind: str
     shards: tuple[Shard, ...]
     questions: tuple[str, ...]
-    limits: Limits
+    limits: Limits | None
     params: Mapping[str, Any] = field(default_factory=dict)
+    wanted: tuple[tuple[int, int, int], ...] = ()
+    work: Work | None = None
 
     def __str__(self) -> str:
         ranks = ranks_text(shard.rank for shard in self.shards)
         return f"{ranks}, step {ranges(shard.step for shard in self.shards)}"
+
+    @property
+    def node(self) -> str:
+        """Return the node that it must be done on; empty when any will do."""
+        return self.shards[0].node
+
+    @cached_property
+    def key(self) -> str:
+        """Return a name that changes with whatever could change the answers."""
+        read = [(s.step, s.rank, s.place, s.bytes, s.newest, s.node) for s in self.shards]
+        asked = (self.kind, self.questions, sorted(self.params.items()), self.wanted, digest())
+        return hashlib.blake2b(repr((read, asked)).encode(), digest_size=12).hexdigest()
 
     def split(self) -> list[Batch]:
         """Return a batch for each rank; the batch itself when it has one only."""
@@ -49,23 +75,29 @@ class Batch:
 def batches(
     dump: Dump,
     questions: Iterable[str],
-    limits: Limits,
+    limits: Limits | None,
     params: Mapping[str, Any],
     *,
     workers: int = 1,
 ) -> list[Batch]:
     """Return the tasks of a dump: every rank whole, some ranks together while they are small.
 
-    There are at least as many tasks as workers, if there are ranks enough.
+    There are at least as many tasks as workers, if there are ranks enough. Shards of different
+    nodes stay apart, and the nodes take turns, so that all are busy from the start.
     """
-    whole = Batch(dump.kind, dump.shards, tuple(questions), limits, params)
-    if dump.kind == "msprobe":  # parsing JSON takes far more than a task costs
-        return whole.split()
     share = sum(shard.bytes for shard in dump.shards) // workers + 1
-    return list(_packed(whole.split(), min(BATCH_BYTES, share)))
+    most = 0 if dump.kind == "msprobe" else min(BATCH_BYTES, share)  # parsing JSON is task enough
+    by_node: dict[str, list[Shard]] = defaultdict(list)
+    for shard in dump.shards:
+        by_node[shard.node].append(shard)
+    queues = [
+        list(_packed(Batch(dump.kind, tuple(held), tuple(questions), limits, params).split(), most))
+        for held in by_node.values()
+    ]
+    return [batch for batch in chain.from_iterable(zip_longest(*queues)) if batch]
 
 
-def _packed(singles: Iterable[Batch], most: int) -> Iterator[Batch]:
+def _packed(singles: Sequence[Batch], most: int) -> Iterator[Batch]:
     """Yield batches that were put together up to `most` bytes."""
     shards: list[Shard] = []
     for single in singles:
@@ -74,11 +106,21 @@ def _packed(singles: Iterable[Batch], most: int) -> Iterator[Batch]:
             shards = []
         shards += single.shards
     if shards:
-        yield replace(single, shards=tuple(shards))
+        yield replace(singles[-1], shards=tuple(shards))
 
 
 def run_batch(batch: Batch) -> dict[str, bytes]:
-    """Return question -> rows, as a Parquet file, for one batch; runs in a worker."""
-    with Store(batch.limits, batch.params) as store:
+    """Answer the questions of one batch; runs in a worker.
+
+    Returns:
+        Question -> rows, as a Parquet file; nothing when they could be put where the driver
+        finds them.
+    """
+    with Store(batch.limits or limits(cpu_count()), batch.params) as store:
         load_shards(store, batch.kind, batch.shards)
-        return {name: store.pack(name) for name in batch.questions}
+        store.fill("wanted", WANTED, batch.wanted)
+        answers = {name: store.pack(name) for name in batch.questions}
+    if batch.work and batch.work.is_here():
+        batch.work.put(batch.key, answers)
+        return {}
+    return answers

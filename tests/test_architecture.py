@@ -20,7 +20,7 @@ MAY = {
     "analyzers": set(),
     "pipeline/readers": {"pyarrow", "collectors"},
     "pipeline": {
-        *("pyarrow", "duckdb", "jinja2", "polars", "ray"),
+        *("pyarrow", "duckdb", "jinja2", "polars", "ray", "tqdm"),
         *("collectors", "analyzers", "pipeline"),
     },
 }

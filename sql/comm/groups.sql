@@ -6,11 +6,12 @@
 --
 -- scope:   rank
 -- uses:    lib/ranks_hash
--- reads:   calls   one row per call
+-- reads:   calls        one row per call
+--          group_uses   one row per group that a rank's calls name, from comm/group_uses
 -- params:  none
 -- returns: rank BIGINT, ranks_hash UBIGINT, ranks BIGINT[]
 WITH named AS (
-  SELECT rank, group_ranks AS ranks FROM calls WHERE kind = 'comm'
+  SELECT rank, ranks FROM group_uses
   UNION ALL
   SELECT c.rank, (j.value -> '$.group_ranks')::BIGINT[]
   FROM (SELECT rank, args FROM calls WHERE kind = 'comm' AND api = 'batch_isend_irecv') AS c,

@@ -10,9 +10,9 @@
 --
 -- scope:   rank
 -- uses:    lib/ranks_hash
--- reads:   calls          one row per call
---          call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- reads:   calls        one row per call
+--          tensors      one row per tensor of a call
+--          group_uses   one row per group that a rank's calls name, from comm/group_uses
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, item BIGINT, name VARCHAR, api VARCHAR,
 --          group_id VARCHAR, ranks_hash UBIGINT, group_seq BIGINT, peer BIGINT, root BIGINT,
@@ -22,23 +22,27 @@
 --          in_backward BOOLEAN
 WITH comm AS MATERIALIZED (
   SELECT
-    step, rank, seq, name, api, group_id, ranks_hash(group_ranks) AS ranks_hash, group_seq, peer,
-    root, tag, reduce_op, "async", args, api = 'batch_isend_irecv' AS batch
+    step, rank, seq, name, api, group_id, group_seq, peer, root, tag, reduce_op, "async", args,
+    api = 'batch_isend_irecv' AS batch
   FROM calls
   WHERE kind = 'comm'
 ),
 first_backward AS (
   SELECT step, rank, min(seq) AS seq
-  FROM call_facts
+  FROM calls
   WHERE phase = 'backward'
   GROUP BY step, rank
 ),
 ops AS (
   SELECT
-    step, rank, seq, 0 AS item, name, api, group_id, ranks_hash, group_seq, peer, root, tag,
-    reduce_op, "async"
-  FROM comm
-  WHERE NOT batch
+    c.step, c.rank, c.seq, 0 AS item, c.name, c.api, c.group_id, g.ranks_hash, c.group_seq, c.peer,
+    c.root, c.tag, c.reduce_op, c.async
+  FROM comm AS c
+  LEFT JOIN group_uses AS g
+    ON g.step = c.step AND g.rank = c.rank
+    AND g.group_id IS NOT DISTINCT FROM c.group_id
+    AND g.of_seq IS NOT DISTINCT FROM CASE WHEN c.group_id IS NULL THEN c.seq END
+  WHERE NOT c.batch
   UNION ALL
   SELECT
     c.step, c.rank, c.seq, split_part(j.key, '.', 3)::BIGINT, c.name, j.value ->> '$.op',
@@ -67,7 +71,7 @@ sides AS (
     coalesce(t.has_nan, false)
       OR (NOT $nan_only AND coalesce(t.has_posinf OR t.has_neginf, false)) AS bad
   FROM comm AS c
-  JOIN tensor_facts AS t USING (step, rank, seq)
+  JOIN tensors AS t USING (step, rank, seq)
   WHERE t.role = 'value' AND t.direction IN ('input', 'parameter', 'output')
 ),
 by_item AS (

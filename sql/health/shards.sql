@@ -6,13 +6,13 @@
 --
 -- scope:   rank
 -- reads:   shard_files    one row per step and rank whose files were found
---          call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+--          calls          one row per call
+--          tensors        one row per tensor of a call
 -- params:  none
--- returns: step BIGINT, rank BIGINT, path VARCHAR, complete BOOLEAN, damage VARCHAR,
+-- returns: step BIGINT, rank BIGINT, path VARCHAR, node VARCHAR, complete BOOLEAN, damage VARCHAR,
 --          unfinished VARCHAR, calls BIGINT, tensors BIGINT, judged BIGINT, lineage BOOLEAN
 WITH call_counts AS (
-  SELECT step, rank, count(*) AS calls FROM call_facts GROUP BY step, rank
+  SELECT step, rank, count(*) AS calls FROM calls GROUP BY step, rank
 ),
 tensor_counts AS (
   SELECT
@@ -21,13 +21,14 @@ tensor_counts AS (
     count(*) AS tensors,
     count(has_nan) AS judged,
     count(value_id) > 0 AS lineage
-  FROM tensor_facts
+  FROM tensors
   GROUP BY step, rank
 )
 SELECT
   f.step,
   f.rank,
   f.path,
+  f.node,
   f.complete,
   f.damage,
   f.unfinished,

@@ -5,8 +5,7 @@
 --
 -- scope:   rank
 -- uses:    lib/is_floating
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- reads:   tensors        one row per tensor of a call
 --          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
 --                         nan/bad_tensors
 -- params:  none
@@ -18,6 +17,7 @@ WITH by_call AS (
     step,
     rank,
     seq,
+    any_value(kind) AS kind,
     bool_or(is_read) AS reads_bad,
     bool_or(NOT is_read AND NOT allocated) AS makes_bad,
     bool_or(is_read AND nan) AS read_nan,
@@ -32,7 +32,7 @@ WITH by_call AS (
 absorbing AS (
   SELECT b.step, b.rank, b.seq
   FROM by_call AS b
-  JOIN tensor_facts AS t USING (step, rank, seq)
+  JOIN tensors AS t USING (step, rank, seq)
   WHERE b.reads_bad AND NOT b.makes_bad
     AND t.direction = 'output' AND t.role = 'value' AND is_floating(t.dtype) AND t.numel > 0
   GROUP BY b.step, b.rank, b.seq
@@ -42,7 +42,7 @@ SELECT
   b.step,
   b.rank,
   b.seq,
-  c.kind,
+  b.kind,
   b.reads_bad,
   b.makes_bad,
   a.seq IS NOT NULL AS absorbs,
@@ -53,5 +53,4 @@ SELECT
   b.made_posinf,
   b.made_neginf
 FROM by_call AS b
-JOIN call_facts AS c USING (step, rank, seq)
 LEFT JOIN absorbing AS a USING (step, rank, seq)

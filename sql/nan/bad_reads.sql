@@ -9,8 +9,8 @@
 --   unmade     no call on record is known to have made it
 --
 -- scope:   rank
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- reads:   calls          one row per call
+--          tensors        one row per tensor of a call
 --          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
 --                         nan/bad_tensors
 -- params:  none
@@ -56,11 +56,11 @@ known AS (
     c.seq AS producer_seq,
     p.likeness AS producer_likeness
   FROM (SELECT * FROM reads WHERE value_id IS NOT NULL) AS r
-  LEFT JOIN call_facts AS c
+  LEFT JOIN calls AS c
     ON c.rank = r.rank AND c.seq = r.producer_seq AND c.step <= r.step
   LEFT JOIN results AS p
     ON p.rank = r.rank AND p.step = c.step AND p.seq = c.seq AND p.slot = r.producer_slot
-  LEFT JOIN tensor_facts AS w
+  LEFT JOIN tensors AS w
     ON w.rank = r.rank AND w.step = c.step AND w.seq = c.seq AND w.slot = r.producer_slot
 )
 SELECT * FROM matched

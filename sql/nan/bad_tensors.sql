@@ -6,16 +6,26 @@
 -- be the same value.
 --
 -- scope:   rank
--- uses:    lib/allocates, lib/ignores_values, lib/is_weight_slot
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- uses:    lib/allocates, lib/ignores_values
+-- reads:   calls     one row per call
+--          tensors   one row per tensor of a call
 -- params:  $nan_only BOOLEAN   look for NaN alone
--- returns: step BIGINT, rank BIGINT, seq BIGINT, slot VARCHAR, is_read BOOLEAN, allocated BOOLEAN,
---          is_weight BOOLEAN, requires_grad BOOLEAN, nan BOOLEAN, posinf BOOLEAN, neginf BOOLEAN,
---          high DOUBLE, low DOUBLE, numel BIGINT, dtype VARCHAR, likeness UBIGINT, value_id BIGINT,
---          producer_seq BIGINT, producer_slot VARCHAR
-WITH with_apis AS (
-  SELECT DISTINCT step, rank FROM call_facts WHERE kind IN ('compute', 'comm')
+-- returns: step BIGINT, rank BIGINT, seq BIGINT, kind VARCHAR, slot VARCHAR, is_read BOOLEAN,
+--          is_parameter BOOLEAN, allocated BOOLEAN, requires_grad BOOLEAN, nan BOOLEAN,
+--          posinf BOOLEAN, neginf BOOLEAN, high DOUBLE, low DOUBLE, numel BIGINT, dtype VARCHAR,
+--          likeness UBIGINT, value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR
+WITH readers AS (
+  SELECT
+    step,
+    rank,
+    seq,
+    kind,
+    coalesce(allocates(api), false) AS allocates,
+    coalesce(ignores_values(api), false) AS ignores_first
+  FROM calls
+),
+with_apis AS (
+  SELECT DISTINCT step, rank FROM calls WHERE kind IN ('compute', 'comm')
 ),
 bad AS (
   SELECT
@@ -24,17 +34,18 @@ bad AS (
     coalesce(has_nan, false) AS nan,
     coalesce(has_posinf, false) AND NOT $nan_only AS posinf,
     coalesce(has_neginf, false) AND NOT $nan_only AS neginf
-  FROM tensor_facts
+  FROM tensors
   WHERE has_nan OR (NOT $nan_only AND (has_posinf OR has_neginf))
 )
 SELECT
   b.step,
   b.rank,
   b.seq,
+  c.kind,
   b.slot,
   b.is_read,
-  NOT b.is_read AND (b.role = 'buffer' OR coalesce(allocates(c.api), false)) AS allocated,
-  b.direction = 'parameter' OR coalesce(is_weight_slot(c.api, b.slot), false) AS is_weight,
+  b.direction = 'parameter' AS is_parameter,
+  NOT b.is_read AND (b.role = 'buffer' OR c.allocates) AS allocated,
   b.requires_grad,
   b.nan,
   b.posinf,
@@ -48,11 +59,9 @@ SELECT
   b.producer_seq,
   b.producer_slot
 FROM bad AS b
-JOIN call_facts AS c USING (step, rank, seq)
+JOIN readers AS c USING (step, rank, seq)
 LEFT JOIN with_apis AS w USING (step, rank)
 WHERE
   (b.role = 'value' OR (b.role = 'buffer' AND NOT b.is_read AND c.kind <> 'comm'))
   AND NOT (c.kind = 'module' AND w.rank IS NOT NULL)
-  AND NOT (
-    b.slot IN ('input.0', 'input.input', 'input.self') AND coalesce(ignores_values(c.api), false)
-  )
+  AND NOT (c.ignores_first AND b.slot IN ('input.0', 'input.input', 'input.self'))

@@ -8,8 +8,8 @@
 --
 -- scope:   rank
 -- uses:    lib/is_floating
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- reads:   calls          one row per call
+--          tensors        one row per tensor of a call
 --          bad_tensors    one row per tensor read or made that holds one, from nan/bad_tensors
 --          bad_calls      one row per call that reads or makes NaN or an infinity, from
 --                         nan/bad_calls
@@ -20,12 +20,12 @@
 WITH inside AS (
   SELECT t.step, t.rank, t.seq, t.likeness, c.parent_seq
   FROM bad_tensors AS t
-  JOIN call_facts AS c USING (step, rank, seq)
+  JOIN calls AS c USING (step, rank, seq)
   WHERE c.kind = 'module' AND NOT t.is_read AND c.parent_seq IS NOT NULL
 ),
 finite_outside AS (
   SELECT t.step, t.rank, t.seq
-  FROM tensor_facts AS t
+  FROM tensors AS t
   JOIN (SELECT DISTINCT step, rank, parent_seq FROM inside) AS i
     ON i.step = t.step AND i.rank = t.rank AND i.parent_seq = t.seq
   WHERE t.direction = 'output' AND is_floating(t.dtype) AND t.numel > 0

@@ -7,7 +7,7 @@
 --
 -- scope:   rank
 -- uses:    lib/words_for, lib/forward_name
--- reads:   call_facts      one row per call, from schema/call_facts
+-- reads:   calls           one row per call
 --          bad_calls       one row per call that reads or makes NaN or an infinity, from
 --                          nan/bad_calls
 --          entry_tensors   one row per tensor in which one came in, from nan/entry_tensors
@@ -45,7 +45,7 @@ kept AS (
 named AS (
   SELECT k.*, c.name, c.api, c.phase, c.module
   FROM kept AS k
-  JOIN call_facts AS c USING (step, rank, seq)
+  JOIN calls AS c USING (step, rank, seq)
 ),
 backward AS (
   SELECT step, rank, seq, forward_name(name) AS name FROM named WHERE phase = 'backward'
@@ -53,7 +53,7 @@ backward AS (
 after_forward AS (
   SELECT n.step, n.rank, n.seq, max(f.seq) AS forward_seq
   FROM backward AS n
-  JOIN call_facts AS f
+  JOIN calls AS f
     ON f.step = n.step AND f.rank = n.rank AND f.name = n.name AND f.seq < n.seq
   JOIN bad_calls AS b ON b.step = f.step AND b.rank = f.rank AND b.seq = f.seq
   JOIN (FROM alive UNION FROM leaving) AS a

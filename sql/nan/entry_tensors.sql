@@ -14,8 +14,9 @@
 -- same first size, as a value in passing would be; an optimizer's result has its weight's shape.
 --
 -- scope:   rank
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- uses:    lib/is_weight_slot
+-- reads:   calls          one row per call
+--          tensors        one row per tensor of a call
 --          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
 --                         nan/bad_tensors
 --          bad_calls      one row per call that reads or makes one, from nan/bad_calls
@@ -26,7 +27,7 @@
 --          posinf BOOLEAN, neginf BOOLEAN, numel BIGINT, dtype VARCHAR, weight BOOLEAN
 WITH bad_parameters AS (
   SELECT DISTINCT step, rank, numel
-  FROM tensor_facts
+  FROM tensors
   WHERE direction = 'parameter' AND (has_nan OR has_posinf OR has_neginf)
 ),
 made AS (
@@ -60,8 +61,8 @@ read AS (
 like_results AS (
   SELECT DISTINCT r.step, r.rank, r.seq, r.slot
   FROM (SELECT * FROM read WHERE requires_grad) AS r
-  JOIN tensor_facts AS i USING (step, rank, seq, slot)
-  JOIN tensor_facts AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
+  JOIN tensors AS i USING (step, rank, seq, slot)
+  JOIN tensors AS o ON o.step = r.step AND o.rank = r.rank AND o.seq = r.seq
   WHERE o.direction = 'output' AND len(o.shape) = len(i.shape)
     AND o.shape[1] IS NOT DISTINCT FROM i.shape[1]
 )
@@ -79,10 +80,11 @@ SELECT
   r.neginf,
   r.numel,
   r.dtype,
-  r.is_weight
+  r.is_parameter
+    OR coalesce(is_weight_slot(c.api, r.slot), false)
     OR p.rank IS NOT NULL
     OR coalesce(r.requires_grad AND (coalesce(c.phase, '') = 'optimizer' OR m.seq IS NULL), false)
 FROM read AS r
-JOIN call_facts AS c USING (step, rank, seq)
+JOIN calls AS c USING (step, rank, seq)
 LEFT JOIN bad_parameters AS p USING (step, rank, numel)
 LEFT JOIN like_results AS m USING (step, rank, seq, slot)

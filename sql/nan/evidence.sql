@@ -1,60 +1,38 @@
--- nan/evidence: one row per call that may be an origin, with what a reader wants to see of it.
+-- nan/evidence: one row per call that is asked about, with what a reader wants to see of it.
 --
--- Eight of a rank and step, and eight more where communication brought one: the first whose bad
--- values live, then the first of the others. A backward call has no stack of its own: its forward
--- call's is given, and what that one read.
+-- A backward call has no stack of its own: its forward call's is given, and what that one read.
 --
 -- scope:   rank
 -- uses:    lib/words_for, lib/forward_name
--- reads:   calls          one row per call
---          call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
---          entries        one row per call at which a NaN or infinity came in, from nan/entries
---          saturations    one row per step and rank where a result first saturated, from
---                         nan/saturations
+-- reads:   calls     one row per call
+--          tensors   one row per tensor of a call
+--          wanted    one row per call that is asked about
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, module VARCHAR, stack VARCHAR,
 --          tensors STRUCT(slot VARCHAR, direction VARCHAR, dtype VARCHAR, shape BIGINT[], max
 --          DOUBLE, min DOUBLE, found VARCHAR[])[]
-WITH likely AS (
-  SELECT step, rank, seq, forward_name(name) AS forward
-  FROM (
-    SELECT step, rank, seq, name, alive, entry = 'received' AS received FROM entries
-    UNION ALL
-    SELECT step, rank, seq, name, true, false FROM saturations
-  )
-  GROUP BY step, rank, seq, name
-  QUALIFY row_number() OVER (
-    PARTITION BY step, rank, bool_and(received) ORDER BY NOT bool_or(alive), seq
-  ) <= 8
-),
-shown AS (
-  SELECT step, rank, seq, seq AS text_seq FROM likely
-  UNION
-  SELECT l.step, l.rank, l.seq, c.seq
-  FROM likely AS l
-  JOIN call_facts AS c ON c.step = l.step AND c.rank = l.rank AND c.name = l.forward
-),
-texts AS (
+WITH asked AS (
   SELECT
-    s.step,
-    s.rank,
-    s.seq,
-    max(s.text_seq) FILTER (WHERE s.text_seq <> s.seq) AS forward_seq,
-    any_value(c.module ORDER BY s.text_seq DESC) AS module,
-    any_value(c.stack ORDER BY s.text_seq DESC) AS stack
-  FROM shown AS s
-  JOIN calls AS c ON c.step = s.step AND c.rank = s.rank AND c.seq = s.text_seq
-  GROUP BY s.step, s.rank, s.seq
+    w.step,
+    w.rank,
+    w.seq,
+    max(f.seq) AS forward_seq,
+    coalesce(any_value(c.module), arg_max(f.module, f.seq)) AS module,
+    coalesce(any_value(c.stack), arg_max(f.stack, f.seq)) AS stack
+  FROM wanted AS w
+  JOIN calls AS c USING (step, rank, seq)
+  LEFT JOIN calls AS f
+    ON f.step = w.step AND f.rank = w.rank AND f.name = forward_name(c.name) AND f.name <> c.name
+  GROUP BY w.step, w.rank, w.seq
 ),
 parts AS (
-  SELECT x.seq AS of_seq, t.direction AS part, t.*
-  FROM texts AS x
-  JOIN tensor_facts AS t USING (step, rank, seq)
+  SELECT a.seq AS of_seq, t.direction AS part, t.*
+  FROM asked AS a
+  JOIN tensors AS t USING (step, rank, seq)
   UNION ALL
-  SELECT x.seq, 'forward input', t.*
-  FROM texts AS x
-  JOIN tensor_facts AS t ON t.step = x.step AND t.rank = x.rank AND t.seq = x.forward_seq
+  SELECT a.seq, 'forward input', t.*
+  FROM asked AS a
+  JOIN tensors AS t ON t.step = a.step AND t.rank = a.rank AND t.seq = a.forward_seq
   WHERE t.direction = 'input'
 ),
 values_of AS (
@@ -78,7 +56,7 @@ values_of AS (
   WHERE role = 'value'
   GROUP BY step, rank, of_seq
 )
-SELECT x.step, x.rank, x.seq, x.module, x.stack, v.tensors
-FROM texts AS x
+SELECT a.step, a.rank, a.seq, a.module, a.stack, v.tensors
+FROM asked AS a
 LEFT JOIN values_of AS v USING (step, rank, seq)
-ORDER BY x.step, x.rank, x.seq
+ORDER BY a.step, a.rank, a.seq

@@ -63,4 +63,7 @@ WHERE e.entry NOT IN ('received', 'carried')
     ELSE o.seq = e.seq AND o.entry = e.entry
   END
 QUALIFY (e.entry <> 'import' AND NOT (e.entry = 'lost' AND u.manner IS NOT DISTINCT FROM 'between'))
-  OR row_number() OVER (PARTITION BY e.step, e.rank, e.entry, e.weight ORDER BY e.seq) = 1
+  OR row_number() OVER (
+    PARTITION BY e.step, e.rank, e.entry, e.weight, e.entry = 'lost' AND u.manner IS NULL
+    ORDER BY e.seq
+  ) = 1

@@ -11,25 +11,17 @@
 --
 -- scope:   rank
 -- uses:    lib/nonfinite_argument
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
---          bad_tensors    one row per tensor read or made that holds NaN or an infinity, from
---                         nan/bad_tensors
+-- reads:   calls          one row per call
+--          tensors        one row per tensor of a call
 --          bad_calls      one row per call that reads or makes one, from nan/bad_calls
 --          bad_reads      one row per read of one, with its producer, from nan/bad_reads
 --          edges          one row per way of one into a later call, from nan/edges
+--          unread         one row per bad result that nobody reads, from nan/unread
 --          on_purpose     one row per call with an infinity that was asked for, from nan/on_purpose
+--          saturated      one row per tensor at its dtype's limit, from nan/saturated
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT
-WITH unread AS MATERIALIZED (
-  SELECT t.*
-  FROM bad_tensors AS t
-  ANTI JOIN edges AS e
-    ON e.rank = t.rank AND e.producer_step = t.step AND e.producer_seq = t.seq
-    AND e.producer_likeness = t.likeness
-  WHERE NOT t.is_read AND NOT t.allocated
-),
-ends AS MATERIALIZED (
+WITH ends AS (
   SELECT step, rank, seq, bool_and(coalesce(NOT requires_grad, false)) AS feeds_nothing
   FROM unread
   GROUP BY step, rank, seq
@@ -44,9 +36,9 @@ unmade AS (  -- tensors of the size of a one-sided infinity, read later, that no
     NOT t.has_nan AND NOT t.has_posinf AND NOT t.has_neginf
       AND CASE WHEN u.posinf THEN t.min = u.low ELSE t.max = u.high END AS same_side
   FROM (SELECT * FROM unread WHERE posinf <> neginf AND NOT nan) AS u
-  JOIN tensor_facts AS t
+  JOIN tensors AS t
     ON t.step = u.step AND t.rank = u.rank AND t.numel = u.numel AND t.seq > u.seq
-  LEFT JOIN tensor_facts AS m
+  LEFT JOIN tensors AS m
     ON m.step = t.step AND m.rank = t.rank AND m.numel = t.numel AND m.max = t.max
     AND m.min = t.min AND m.seq < t.seq AND m.direction = 'output'
   WHERE t.direction = 'input' AND t.role = 'value' AND m.seq IS NULL
@@ -58,12 +50,12 @@ clamped AS (
   HAVING arg_min(same_side, (read_seq, NOT same_side))
 ),
 last_calls AS (
-  SELECT step, rank, max(seq) AS seq FROM call_facts GROUP BY step, rank
+  SELECT step, rank, max(seq) AS seq FROM calls GROUP BY step, rank
 ),
 in_passing AS (
   SELECT e.step, e.rank, e.seq
   FROM ends AS e
-  JOIN call_facts AS c USING (step, rank, seq)
+  JOIN calls AS c USING (step, rank, seq)
   JOIN bad_calls AS b USING (step, rank, seq)
   JOIN last_calls AS l ON l.step = e.step AND l.rank = e.rank
   ANTI JOIN edges AS on_it  -- another of its results is read
@@ -71,7 +63,7 @@ in_passing AS (
   ANTI JOIN (SELECT * FROM bad_reads WHERE source <> 'unmade') AS r
     ON r.step = e.step AND r.rank = e.rank AND r.seq = e.seq
   LEFT JOIN (
-    SELECT DISTINCT step, rank, seq FROM tensor_facts WHERE direction = 'input' AND saturated
+    SELECT DISTINCT step, rank, seq FROM saturated WHERE direction = 'input'
   ) AS s
     ON s.step = e.step AND s.rank = e.rank AND s.seq = e.seq
   WHERE e.seq < l.seq AND c.phase = 'forward' AND b.kind = 'compute' AND e.feeds_nothing
@@ -79,7 +71,7 @@ in_passing AS (
 )
 SELECT DISTINCT u.step, u.rank, u.seq
 FROM unread AS u
-JOIN call_facts AS c USING (step, rank, seq)
+JOIN calls AS c USING (step, rank, seq)
 JOIN bad_calls AS b USING (step, rank, seq)
 LEFT JOIN on_purpose AS p USING (step, rank, seq)
 ANTI JOIN clamped AS k ON k.step = u.step AND k.rank = u.rank AND k.seq = u.seq AND k.slot = u.slot

@@ -7,20 +7,13 @@
 --            sign: a softmax over a row that a mask filled with -inf entirely; a fault begins here
 --
 -- scope:   rank
--- uses:    lib/nonfinite_argument
--- reads:   call_facts   one row per call, from schema/call_facts
---          bad_calls    one row per call that reads or makes NaN or an infinity, from nan/bad_calls
---          bad_reads    one row per read of one, with its producer, from nan/bad_reads
---          edges        one row per way of such a value into a later call, from nan/edges
+-- reads:   given       one row per call whose infinity was given as an argument, from nan/given
+--          bad_calls   one row per call that reads or makes NaN or an infinity, from nan/bad_calls
+--          bad_reads   one row per read of one, with its producer, from nan/bad_reads
+--          edges       one row per way of such a value into a later call, from nan/edges
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, manner VARCHAR
-WITH RECURSIVE given AS (
-  SELECT b.step, b.rank, b.seq
-  FROM (SELECT * FROM bad_calls WHERE makes_bad AND NOT reads_bad AND NOT made_nan) AS b
-  JOIN call_facts AS c USING (step, rank, seq)
-  WHERE nonfinite_argument(c.args)
-),
-reached AS (
+WITH RECURSIVE reached AS (
   SELECT step, rank, seq FROM given
   UNION
   SELECT e.step, e.rank, e.seq
@@ -52,13 +45,21 @@ pure AS (
   EXCEPT
   SELECT step, rank, seq FROM mixed
 ),
-readers AS (  -- calls that read such an infinity and nothing bad besides
-  SELECT r.step, r.rank, r.seq
-  FROM bad_reads AS r
+readers AS (  -- calls that read such an infinity
+  SELECT DISTINCT r.step, r.rank, r.seq
+  FROM pure AS p
+  JOIN bad_reads AS r
+    ON r.rank = p.rank AND r.producer_step = p.step AND r.producer_seq = p.seq
+  WHERE r.source = 'made'
+),
+pure_readers AS (  -- those that read nothing bad besides
+  SELECT s.step, s.rank, s.seq
+  FROM readers AS s
+  JOIN bad_reads AS r USING (step, rank, seq)
   LEFT JOIN pure AS p
     ON r.source = 'made' AND p.rank = r.rank AND p.step = r.producer_step
     AND p.seq = r.producer_seq
-  GROUP BY r.step, r.rank, r.seq
+  GROUP BY s.step, s.rank, s.seq
   HAVING bool_and(p.seq IS NOT NULL)
 )
 SELECT
@@ -70,7 +71,7 @@ FROM pure AS p
 LEFT JOIN given AS g USING (step, rank, seq)
 UNION ALL
 SELECT b.step, b.rank, b.seq, 'turned'
-FROM readers AS r
+FROM pure_readers AS r
 JOIN bad_calls AS b USING (step, rank, seq)
 WHERE b.makes_bad AND b.kind <> 'comm'
   AND (

@@ -7,22 +7,23 @@
 --
 -- scope:   rank
 -- uses:    lib/limit_argument, lib/dtype_limit
--- reads:   call_facts     one row per call, from schema/call_facts
---          tensor_facts   one row per tensor of a call, from schema/tensor_facts
+-- reads:   calls       one row per call
+--          tensors     one row per tensor of a call
+--          saturated   one row per tensor at its dtype's limit, from nan/saturated
 -- params:  $nan_only BOOLEAN   look for NaN alone
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, slots VARCHAR[], dtype VARCHAR, name VARCHAR,
 --          api VARCHAR, phase VARCHAR, module VARCHAR
-WITH saturated AS MATERIALIZED (
+WITH results AS (
   SELECT step, rank, seq, list(slot ORDER BY slot) AS slots, min(dtype) AS dtype
-  FROM tensor_facts
-  WHERE saturated AND direction = 'output' AND role = 'value' AND NOT $nan_only
+  FROM saturated
+  WHERE direction = 'output' AND role = 'value' AND NOT $nan_only
     AND dtype NOT LIKE 'float8%' AND dtype NOT LIKE 'float4%'
   GROUP BY step, rank, seq
 ),
 from_inside AS (
   SELECT s.step, s.rank, s.seq
   FROM saturated AS s
-  JOIN tensor_facts AS t USING (step, rank, seq)
+  JOIN tensors AS t USING (step, rank, seq)
   WHERE t.direction = 'input'
   GROUP BY s.step, s.rank, s.seq
   HAVING NOT bool_or(
@@ -30,10 +31,10 @@ from_inside AS (
     OR coalesce(t.has_nan OR t.has_posinf OR t.has_neginf, false)
   )
 )
-SELECT s.step, s.rank, s.seq, s.slots, s.dtype, c.name, c.api, c.phase, c.module
-FROM saturated AS s
+SELECT r.step, r.rank, r.seq, r.slots, r.dtype, c.name, c.api, c.phase, c.module
+FROM results AS r
 JOIN from_inside AS f USING (step, rank, seq)
-JOIN call_facts AS c USING (step, rank, seq)
-WHERE c.kind = 'compute' AND NOT limit_argument(c.args, dtype_limit(s.dtype))
-QUALIFY row_number() OVER (PARTITION BY s.step, s.rank ORDER BY s.seq) = 1
-ORDER BY s.step, s.rank
+JOIN calls AS c USING (step, rank, seq)
+WHERE c.kind = 'compute' AND NOT limit_argument(c.args, dtype_limit(r.dtype))
+QUALIFY row_number() OVER (PARTITION BY r.step, r.rank ORDER BY r.seq) = 1
+ORDER BY r.step, r.rank

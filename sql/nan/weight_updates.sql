@@ -7,8 +7,8 @@
 --
 -- scope:   rank
 -- reads:   shard_files     one row per step and rank whose files were found
---          call_facts      one row per call, from schema/call_facts
---          tensor_facts    one row per tensor of a call, from schema/tensor_facts
+--          calls           one row per call
+--          tensors         one row per tensor of a call
 --          entry_tensors   one row per tensor in which a NaN or infinity came in, from
 --                          nan/entry_tensors
 --          bad_reads       one row per read of NaN or an infinity, with its producer, from
@@ -22,13 +22,13 @@ WITH steps AS (
 births AS (
   SELECT DISTINCT e.step, e.rank, e.seq
   FROM (SELECT * FROM entry_tensors WHERE entry = 'birth') AS e
-  JOIN call_facts AS c USING (step, rank, seq)
+  JOIN calls AS c USING (step, rank, seq)
   WHERE ends_with(c.api, '_') AND regexp_matches(c.api, '^(__i\w+__|[^_].*[^_]_)$')
 ),
 changed AS (
   SELECT b.step, b.rank, b.seq, t.numel, t.max, t.min, t.direction = 'parameter' AS weight
   FROM births AS b
-  JOIN tensor_facts AS t USING (step, rank, seq)
+  JOIN tensors AS t USING (step, rank, seq)
   WHERE t.slot = 'input.0' AND (t.requires_grad OR t.direction = 'parameter')
 ),
 bad_weights AS (
@@ -38,24 +38,24 @@ bad_weights AS (
 )
 SELECT c.step, c.rank, c.seq, 'birth' AS entry, 'in_place' AS manner
 FROM changed AS c
-LEFT JOIN tensor_facts AS m
+LEFT JOIN tensors AS m
   ON m.step = c.step AND m.rank = c.rank AND m.numel = c.numel AND m.seq < c.seq
   AND m.direction = 'output' AND m.max = c.max AND m.min = c.min
 WHERE m.seq IS NULL OR c.weight
 UNION
 SELECT w.step, w.rank, w.seq, w.entry, 'between'
 FROM bad_weights AS w
-JOIN call_facts AS here ON here.step = w.step AND here.rank = w.rank AND here.seq = w.seq
-JOIN call_facts AS before
+JOIN calls AS here ON here.step = w.step AND here.rank = w.rank AND here.seq = w.seq
+JOIN calls AS before
   ON before.rank = w.rank AND before.step = w.earlier AND before.name = here.name
-JOIN tensor_facts AS t
+JOIN tensors AS t
   ON t.rank = before.rank AND t.step = before.step AND t.seq = before.seq AND t.slot = w.slot
 WHERE t.has_nan = false AND NOT coalesce(t.has_posinf OR t.has_neginf, false)
 UNION
 SELECT e.step, e.rank, e.seq, e.entry, 'between'
 FROM (SELECT * FROM entry_tensors WHERE entry = 'lost' AND weight) AS e
 JOIN bad_reads AS r USING (step, rank, seq, slot)
-JOIN call_facts AS p
+JOIN calls AS p
   ON p.rank = r.rank AND p.step = r.producer_step AND p.seq = r.producer_seq
 WHERE r.producer_step < e.step AND p.phase IS DISTINCT FROM 'optimizer'
 ORDER BY step, rank, seq, entry

@@ -24,6 +24,7 @@ from pipeline.settings import Limits, limits
 from pipeline.shards import open_dump
 from pipeline.store import Store
 from pipeline.tasks import Batch, batches, run_batch
+from pipeline.work import Work
 
 from ..dumps import Run, Value, bad
 
@@ -139,19 +140,20 @@ def test_batches_of_many_ranks_give_the_same_rows(tmp_path: Path) -> None:
     dump = open_dump(faulty_dump(tmp_path / "dump"))
     (together,) = batches(dump, QUESTIONS, Limits(1, 512), {"nan_only": False})
     assert str(together) == "ranks 0-5, step 0, 1"
-    both = [unpacked([together]), unpacked(together.split())]
+    both = [unpacked([together], tmp_path / "1"), unpacked(together.split(), tmp_path / "6")]
     assert both[0] == both[1]
     assert len(both[0]["comm/operations"]) == 12
 
 
-def unpacked(work: list[Batch]) -> dict[str, list[tuple[object, ...]]]:
+def unpacked(work: list[Batch], folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return question -> rows in one order, of all batches."""
+    place = Work.open(folder)
+    for batch in work:
+        place.put(batch.key, run_batch(batch))
     with Store(Limits(1, 512), {}) as store:
         for name in QUESTIONS:
             store.declare(name)
-        for batch in work:
-            for name, rows in run_batch(batch).items():
-                store.unpack(name, rows)
+            store.take_in(name, place.files([batch.key for batch in work], name))
         return {name: sorted(map(repr, store.rows(name))) for name in QUESTIONS}
 
 
@@ -183,15 +185,16 @@ def fifty_kilobytes(number: int) -> dict[str, bytes]:
 
 
 def test_memory_of_the_driver_stays_flat(tmp_path: Path) -> None:
-    """Results go to the database, which spills; 4,000 tasks of 50 KB would be 200 MB."""
+    """Results go to files, and the database, which spills; 4,000 of 50 KB would be 200 MB."""
+    work = Work.open(tmp_path)
     with Store(Limits(1, 64), {}) as store:
         store.declare("nan/exits")
-        store.unpack("nan/exits", fifty_kilobytes(0)["nan/exits"])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for _, result in LocalEngine(1).map(fifty_kilobytes, range(1, 4000)):
+        for number, result in LocalEngine(1).map(fifty_kilobytes, range(4000)):
             assert not isinstance(result, Failure)
             assert len(result["nan/exits"]) > 48_000
-            store.unpack("nan/exits", result["nan/exits"])
+            work.put(str(number), result)
+        store.take_in("nan/exits", work.files(list(map(str, range(4000))), "nan/exits"))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         count = store.con.table("exits").aggregate("count(*)").fetchall()
     assert count == [(4000 * 1200,)]
@@ -209,7 +212,8 @@ def test_a_failed_task_names_its_rank_and_step(tmp_path: Path) -> None:
             part.unlink()
         shard.path.rmdir()
     with Store(Limits(1, 512), {"nan_only": False, "world_size": 2}) as store:
-        database = RunDatabase(store)
-        database.collect(LocalEngine(1), work)
+        place = Work.open(tmp_path / "work")
+        database = RunDatabase(store, place, LocalEngine(1), lambda _: work)
+        database.collect(["health/shards"])
         rows = database.rows("health/shards")
     assert {(r["step"], r["rank"]) for r in rows} == {(s, r) for s in (0, 1) for r in (0, 1)}

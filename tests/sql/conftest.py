@@ -11,7 +11,10 @@ from pipeline.loading import SHARD_FILES
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
 from pipeline.store import Store
+from pipeline.tasks import WANTED
 
+OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED}
+"""Tables that Python fills, with their columns."""
 GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
 
 WORDS = {"-": None, "''": ""}
@@ -69,8 +72,8 @@ class Question:
 
     def _columns(self, table: str) -> dict[str, str]:
         assert table in self.file.reads, f"{self.file.name} does not read {table}"
-        if table == "shard_files":
-            return SHARD_FILES
+        if table in OUTSIDE:
+            return OUTSIDE[table]
         return load(self.file.reads[table] or GIVEN[table]).returns
 
     def _create(self, table: str, kinds: dict[str, str]) -> None:

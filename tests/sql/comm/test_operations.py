@@ -7,6 +7,7 @@ CALLS = "step rank seq kind name api"
 TENSORS = (
     "step rank seq slot direction role dtype shape numel max min has_nan has_posinf has_neginf"
 )
+USES = "step rank group_id of_seq ranks_hash"
 SUM = "0 0 5 comm sum.4 all_reduce"
 RANKS_0_1 = duckdb.sql("SELECT hash([0, 1]::BIGINT[])").fetchall()[0][0]
 
@@ -14,22 +15,23 @@ RANKS_0_1 = duckdb.sql("SELECT hash([0, 1]::BIGINT[])").fetchall()[0][0]
 def sides(ask, *tensors: str, call: str = SUM, **params: bool):
     """Return the question for call 5 with these tensors (from the slot on)."""
     db = ask("comm/operations", **params).table("calls", CALLS, call)
-    return db.table("tensor_facts", TENSORS, *(f"0 0 5 {tensor}" for tensor in tensors))
+    return db.table("tensors", TENSORS, *(f"0 0 5 {tensor}" for tensor in tensors))
 
 
 def test_every_column_of_an_operation(ask) -> None:
     db = ask("comm/operations").table(
         "calls",
-        CALLS + " group_id group_ranks group_seq peer root tag reduce_op async",
-        "2 1 5 comm sum.4 all_reduce g [0,1] 7 3 0 9 SUM true",
+        CALLS + " group_id group_seq peer root tag reduce_op async phase",
+        "2 1 4 compute mul.0 mul - - - - - - - backward",
+        "2 1 5 comm sum.4 all_reduce g 7 3 0 9 SUM true backward",
     )
+    db.table("group_uses", USES, f"2 1 g - {RANKS_0_1}")
     db.table(
-        "tensor_facts",
+        "tensors",
         TENSORS,
         "2 1 5 input.0 input value float16 [2,3] 6 4 -5 false false false",
         "2 1 5 output.0 output value float16 [2,4] 8 4 -5 false true false",
     )
-    db.table("call_facts", "step rank seq phase", "2 1 4 backward")
     assert db.rows() == [
         (
             *(2, 1, 5, 0, "sum.4", "all_reduce", "g", RANKS_0_1, 7, 3, 0, 9, "SUM", True),
@@ -198,21 +200,46 @@ def test_size_of_the_larger_side_over_the_smaller(ask, read: str, filled: str, r
 
 
 @pytest.mark.parametrize(
-    ("other", "in_backward"),
+    ("own", "other", "in_backward"),
     [
-        ("0 0 4 backward", True),
-        ("0 0 6 backward", False),
-        ("0 0 5 backward", False),
-        ("0 0 4 forward", False),
-        ("0 0 4 -", False),
-        ("0 1 4 backward", False),
-        ("1 0 4 backward", False),
+        ("forward", "0 0 4 backward", True),
+        ("forward", "0 0 6 backward", False),
+        ("backward", "0 0 6 backward", False),
+        ("forward", "0 0 4 forward", False),
+        ("forward", "0 0 4 -", False),
+        ("forward", "0 1 4 backward", False),
+        ("forward", "1 0 4 backward", False),
     ],
     ids=["before", "after", "itself", "forward", "not recorded", "another rank", "another step"],
 )
-def test_in_backward_after_a_backward_call_of_the_step(ask, other: str, in_backward: bool) -> None:
-    db = sides(ask).table("call_facts", "step rank seq phase", other, "0 0 9 backward")
+def test_in_backward_after_a_backward_call_of_the_step(
+    ask, own: str, other: str, in_backward: bool
+) -> None:
+    calls = f"0 0 5 {own} comm all_reduce", f"{other} compute mul", "0 0 9 backward compute mul"
+    db = ask("comm/operations").table("calls", "step rank seq phase kind api", *calls)
     assert db.rows("in_backward") == [(in_backward,)]
+
+
+class TestGroup:
+    """Three calls of rank 0 in step 0, two of them in one group."""
+
+    def grouped(self, ask, groups: tuple[str, str, str], *uses: str):
+        calls = (f"0 0 {5 + n} comm all_reduce {group}" for n, group in enumerate(groups))
+        db = ask("comm/operations").table("calls", "step rank seq kind api group_id", *calls)
+        return db.table("group_uses", USES, *uses)
+
+    def test_every_call_of_a_group_has_its_ranks(self, ask) -> None:
+        db = self.grouped(ask, ("g", "h", "g"), "0 0 h - 88", "0 0 g - 77")
+        assert db.rows("seq group_id ranks_hash") == [(5, "g", 77), (6, "h", 88), (7, "g", 77)]
+
+    def test_of_calls_whose_group_has_no_id_each_has_its_own(self, ask) -> None:
+        db = self.grouped(ask, ("-", "g", "-"), "0 0 - 5 55", "0 0 - 7 77", "0 0 g - 66")
+        assert db.rows("seq group_id ranks_hash") == [(5, None, 55), (6, "g", 66), (7, None, 77)]
+
+    @pytest.mark.parametrize("use", ["0 0 h - 77", "0 1 g - 77", "1 0 g - 77", "0 0 - 8 77"])
+    def test_not_the_ranks_of_another_group_rank_step_or_call(self, ask, use: str) -> None:
+        db = self.grouped(ask, ("g", "-", "g"), use)
+        assert db.rows("seq ranks_hash") == [(5, None), (6, None), (7, None)]
 
 
 class TestBatch:
@@ -227,7 +254,7 @@ class TestBatch:
     def batch(self, ask, *tensors: str):
         db = ask("comm/operations")
         db.table("calls", CALLS + " args", f"0 0 5 comm batch.0 batch_isend_irecv {self.ARGS}")
-        return db.table("tensor_facts", TENSORS, *tensors)
+        return db.table("tensors", TENSORS, *tensors)
 
     def test_each_operation_has_a_row_of_its_own(self, ask) -> None:
         columns = "item name api group_id ranks_hash group_seq peer root tag async sends"

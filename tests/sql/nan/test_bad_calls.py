@@ -2,30 +2,29 @@ from __future__ import annotations
 
 import pytest
 
-BAD = "step rank seq slot is_read allocated nan posinf neginf"
+BAD = "step rank seq kind slot is_read allocated nan posinf neginf"
 TENSORS = "step rank seq slot direction role dtype numel has_nan has_posinf has_neginf"
 
 
 def reading(ask, *results: str, kind: str = "compute"):
     """Return the question for one call that reads NaN and has these results."""
-    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", f"0 0 5 {kind}")
-    db.table("bad_tensors", BAD, "0 0 5 input.0 true false true false false")
+    db = ask("nan/bad_calls")
+    db.table("bad_tensors", BAD, f"0 0 5 {kind} input.0 true false true false false")
     read = "0 0 5 input.0 input value float32 4 true - -"
-    return db.table("tensor_facts", TENSORS, read, *(f"0 0 5 {result}" for result in results))
+    return db.table("tensors", TENSORS, read, *(f"0 0 5 {result}" for result in results))
 
 
 def test_what_was_read_and_what_was_made(ask) -> None:
     db = ask("nan/bad_calls")
-    db.table("call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 comm", "0 1 5 module")
     db.table(
         "bad_tensors",
         BAD,
-        "0 0 5 input.0 true false false true false",
-        "0 0 5 input.1 true false false false true",
-        "0 0 5 output.0 false false true false false",
-        "0 0 6 input.0 true false true false false",
-        "0 1 5 output.0 false false false true false",
-        "0 1 5 output.1 false false false false true",
+        "0 0 5 compute input.0 true false false true false",
+        "0 0 5 compute input.1 true false false false true",
+        "0 0 5 compute output.0 false false true false false",
+        "0 0 6 comm input.0 true false true false false",
+        "0 1 5 module output.0 false false false true false",
+        "0 1 5 module output.1 false false false false true",
     )
     t, f = True, False
     assert db.rows() == [
@@ -36,8 +35,8 @@ def test_what_was_read_and_what_was_made(ask) -> None:
 
 
 def test_what_memory_held_before_it_was_written_was_not_made(ask) -> None:
-    db = ask("nan/bad_calls").table("call_facts", "step rank seq kind", "0 0 5 compute")
-    db.table("bad_tensors", BAD, "0 0 5 output.0 false true true false false")
+    db = ask("nan/bad_calls")
+    db.table("bad_tensors", BAD, "0 0 5 compute output.0 false true true false false")
     assert db.rows("reads_bad makes_bad") == [(False, False)]
 
 
@@ -85,17 +84,14 @@ def test_looks_only_when_no_result_tells_that_it_is_gone(ask, results: list[str]
 
 def test_absorbs_nothing_when_a_result_is_bad_or_nothing_bad_was_read(ask) -> None:
     db = ask("nan/bad_calls").table(
-        "call_facts", "step rank seq kind", "0 0 5 compute", "0 0 6 compute"
-    )
-    db.table(
         "bad_tensors",
         BAD,
-        "0 0 5 input.0 true false true false false",
-        "0 0 5 output.0 false false true false false",
-        "0 0 6 output.1 false true true false false",
+        "0 0 5 compute input.0 true false true false false",
+        "0 0 5 compute output.0 false false true false false",
+        "0 0 6 compute output.1 false true true false false",
     )
     db.table(
-        "tensor_facts",
+        "tensors",
         TENSORS,
         "0 0 5 output.0 output value float32 4 true - -",
         "0 0 5 output.1 output value float32 4 false - -",

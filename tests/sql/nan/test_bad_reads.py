@@ -61,7 +61,7 @@ def test_each_read_of_a_call_has_its_own_row(ask) -> None:
 
 def test_by_lineage_the_producer_on_record_not_what_is_alike(ask) -> None:
     db = ask("nan/bad_reads")
-    db.table("call_facts", "step rank seq", "0 0 2", "0 0 3", "0 0 5")
+    db.table("calls", "step rank seq", "0 0 2", "0 0 3", "0 0 5")
     db.table(
         "bad_tensors",
         KNOWN,
@@ -73,7 +73,7 @@ def test_by_lineage_the_producer_on_record_not_what_is_alike(ask) -> None:
 
 
 def test_by_lineage_a_producer_in_an_earlier_step(ask) -> None:
-    db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 2", "1 0 5", "0 1 2")
+    db = ask("nan/bad_reads").table("calls", "step rank seq", "0 0 2", "1 0 5", "0 1 2")
     db.table(
         "bad_tensors",
         KNOWN,
@@ -94,9 +94,9 @@ def test_by_lineage_a_producer_in_an_earlier_step(ask) -> None:
     ],
 )
 def test_by_lineage_what_the_producer_wrote(ask, producer: str, source: str) -> None:
-    db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 2", "0 0 5", "0 1 2")
+    db = ask("nan/bad_reads").table("calls", "step rank seq", "0 0 2", "0 0 5", "0 1 2")
     db.table("bad_tensors", KNOWN, producer, "0 0 5 input.9 true false 70 8 2 output.0")
-    db.table("tensor_facts", WRITTEN, f"0 0 2 output.0 {str(source != 'lost').lower()}")
+    db.table("tensors", WRITTEN, f"0 0 2 output.0 {str(source != 'lost').lower()}")
     assert (5, "input.9", source, 2) in db.rows("seq slot source producer_seq")
 
 
@@ -120,9 +120,9 @@ def test_by_lineage_what_the_producer_wrote(ask, producer: str, source: str) -> 
     ],
 )
 def test_by_lineage_unmade_when_it_is_not_known_what_the_producer_wrote(ask, written: str) -> None:
-    db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 2", "0 0 5")
+    db = ask("nan/bad_reads").table("calls", "step rank seq", "0 0 2", "0 0 5")
     db.table("bad_tensors", KNOWN, "0 0 5 input.0 true false 70 8 2 output.0")
-    db.table("tensor_facts", WRITTEN, written)
+    db.table("tensors", WRITTEN, written)
     assert db.rows() == [(0, 0, 5, "input.0", "unmade", 0, 2, None)]
 
 
@@ -130,7 +130,7 @@ def test_by_lineage_unmade_when_it_is_not_known_what_the_producer_wrote(ask, wri
     "lineage", ["8 - -", "8 2 output.0"], ids=["no producer", "its producer is not on record"]
 )
 def test_by_lineage_unmade(ask, lineage: str) -> None:
-    db = ask("nan/bad_reads").table("call_facts", "step rank seq", "0 0 5", "0 1 2", "1 0 2")
+    db = ask("nan/bad_reads").table("calls", "step rank seq", "0 0 5", "0 1 2", "1 0 2")
     db.table(
         "bad_tensors",
         KNOWN,

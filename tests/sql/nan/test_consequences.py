@@ -15,9 +15,10 @@ def spoilt(
     spread: tuple[str, ...] = ("0 0 2",),
     origins: tuple[str, ...] = (),
     recovered: tuple[str, ...] = (),
+    onsets: tuple[str, ...] = (),
 ):
     """Return the question where rank 1 read a bad weight first in step 1."""
-    db = ask("nan/consequences").table("onsets", PLACES, f"1 1 3 {entry}")
+    db = ask("nan/consequences").table("onsets", PLACES, f"1 1 3 {entry}", *onsets)
     db.table("entries", ENTRIES, f"1 1 3 {entry} linear.0 {weight}")
     db.table("spread", SPREAD, *spread)
     db.table("origins", PLACES, *origins)
@@ -86,6 +87,35 @@ def test_the_origin_that_it_is_a_consequence_of(
     ask, spread: tuple[str, ...], origin: int, unseen: bool
 ) -> None:
     assert spoilt(ask, spread=spread).rows("origin unseen") == [(origin, unseen)]
+
+
+@pytest.mark.parametrize(
+    ("onset", "unseen"),
+    [
+        ("0 1 5 received", False),
+        ("-1 1 5 received", True),
+        ("1 1 5 received", True),
+        ("2 1 5 received", True),
+        ("0 2 5 received", True),
+    ],
+    ids=["of the origin's step", "before it", "of this step", "after it", "of another rank"],
+)
+def test_not_unseen_where_a_bad_value_came_to_the_rank_in_between(
+    ask, onset: str, unseen: bool
+) -> None:
+    assert spoilt(ask, onsets=(onset,)).rows("step origin unseen") == [(1, 0, unseen)]
+
+
+def test_in_between_may_be_any_step(ask) -> None:
+    between = "-1 1 5 birth"
+    assert spoilt(ask, spread=("0 -3 2",)).rows("unseen") == [(True,)]
+    assert spoilt(ask, spread=("0 -3 2",), onsets=(between,)).rows("unseen") == [(False,)]
+
+
+def test_several_bad_values_in_between_give_one_row(ask) -> None:
+    onsets = "-2 1 5 birth", "-1 1 5 birth", "0 1 5 birth"
+    db = spoilt(ask, spread=("0 -3 2", "1 -2 0"), onsets=onsets)
+    assert db.rows("origin unseen") == [(1, False)]
 
 
 def test_an_origin_that_came_to_several_ranks_gives_one_row(ask) -> None:

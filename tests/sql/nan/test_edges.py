@@ -61,7 +61,7 @@ class TestModules:
 
     def inside(self, ask, *outside: str, kind: str = "module", parent: str = "5"):
         db = ask("nan/edges").table(
-            "call_facts",
+            "calls",
             "step rank seq kind parent_seq",
             f"0 0 4 {kind} {parent}",
             "0 0 5 module -",
@@ -78,7 +78,7 @@ class TestModules:
 
     def test_what_a_child_made_is_absorbed_by_a_module_with_finite_results(self, ask) -> None:
         db = self.inside(ask).table(
-            "tensor_facts",
+            "tensors",
             TENSORS,
             "0 0 5 output.0 output value float32 4 false false false",
             "0 0 5 output.1 output value float32 4 false - -",
@@ -97,11 +97,11 @@ class TestModules:
         ],
     )
     def test_a_module_whose_results_tell_nothing_gives_no_row(self, ask, result: str) -> None:
-        assert self.inside(ask).table("tensor_facts", TENSORS, result).rows() == []
+        assert self.inside(ask).table("tensors", TENSORS, result).rows() == []
 
     def test_a_module_with_one_result_that_is_not_recorded_absorbs_nothing(self, ask) -> None:
         db = self.inside(ask).table(
-            "tensor_facts",
+            "tensors",
             TENSORS,
             "0 0 5 output.0 output value float32 4 false false false",
             "0 0 5 output.1 output value float32 4 - - -",

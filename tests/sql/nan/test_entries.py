@@ -8,9 +8,7 @@ BIRTH = "0 0 3 birth output.0 true false false 4 float32 false"
 
 
 def test_every_column_of_an_entry(ask) -> None:
-    db = ask("nan/entries").table(
-        "call_facts", CALLS, "2 1 3 Torch.log.0.forward log forward decoder.0"
-    )
+    db = ask("nan/entries").table("calls", CALLS, "2 1 3 Torch.log.0.forward log forward decoder.0")
     db.table("entry_tensors", TENSORS, "2 1 3 birth output.0 false true true 4 float32 false")
     assert db.rows() == [
         (
@@ -21,7 +19,7 @@ def test_every_column_of_an_entry(ask) -> None:
 
 
 def test_the_tensors_of_one_call_and_entry_are_one(ask) -> None:
-    db = ask("nan/entries").table("call_facts", CALLS, "0 0 3 a x forward -")
+    db = ask("nan/entries").table("calls", CALLS, "0 0 3 a x forward -")
     db.table(
         "entry_tensors",
         TENSORS,
@@ -44,7 +42,7 @@ def test_the_tensors_of_one_call_and_entry_are_one(ask) -> None:
     ],
 )
 def test_alive_when_it_goes_on_to_a_loose_end(ask, alive: list[str], expected: bool) -> None:
-    db = ask("nan/entries").table("call_facts", CALLS, "0 0 3 a x forward -")
+    db = ask("nan/entries").table("calls", CALLS, "0 0 3 a x forward -")
     db.table("entry_tensors", TENSORS, BIRTH).table("alive", "step rank seq", *alive)
     assert db.rows("alive") == [(expected,)]
 
@@ -53,7 +51,7 @@ def test_alive_when_it_goes_on_to_a_loose_end(ask, alive: list[str], expected: b
     ("manner", "expected"), [("given", True), ("kept", False), ("turned", False)]
 )
 def test_given_when_an_argument_asked_for_it(ask, manner: str, expected: bool) -> None:
-    db = ask("nan/entries").table("call_facts", CALLS, "0 0 3 a x forward -")
+    db = ask("nan/entries").table("calls", CALLS, "0 0 3 a x forward -")
     db.table("entry_tensors", TENSORS, BIRTH)
     db.table("on_purpose", "step rank seq manner", f"0 0 3 {manner}")
     assert db.rows("given") == [(expected,)]
@@ -65,7 +63,7 @@ class TestImports:
     def imports(self, ask, *tensors: str, alive: tuple[str, ...] = ()):
         db = ask("nan/entries")
         db.table(
-            "call_facts",
+            "calls",
             CALLS,
             *(f"{s} {r} {q} a x forward -" for s in "01" for r in "01" for q in "3456"),
         )
@@ -110,9 +108,7 @@ def backward(
     entry: str = "birth",
 ):
     """Return the question for call 5, an entry, where call 3 of forward may hold a bad value."""
-    db = ask("nan/entries").table(
-        "call_facts", CALLS, f"0 0 3 {forward} x forward -", f"0 0 5 {name}"
-    )
+    db = ask("nan/entries").table("calls", CALLS, f"0 0 3 {forward} x forward -", f"0 0 5 {name}")
     db.table("bad_calls", "step rank seq", *([bad] if bad else []))
     db.table("alive", "step rank seq", *([alive] if alive else []))
     return db.table("entry_tensors", TENSORS, BIRTH.replace("0 0 3 birth", f"0 0 5 {entry}"))
@@ -154,22 +150,20 @@ def test_after_the_forward_of_a_module(ask) -> None:
 
 
 def test_a_forward_module_is_not_after_itself(ask) -> None:
-    db = ask("nan/entries").table(
-        "call_facts", CALLS, "0 0 3 Module.mlp.Mlp.forward.0 Mlp forward mlp"
-    )
+    db = ask("nan/entries").table("calls", CALLS, "0 0 3 Module.mlp.Mlp.forward.0 Mlp forward mlp")
     db.table("bad_calls", "step rank seq", "0 0 3").table("alive", "step rank seq", "0 0 3")
     assert db.table("entry_tensors", TENSORS, BIRTH).rows("forward_seq") == [(None,)]
 
 
 @pytest.mark.parametrize("name", ["Torch.mul.0.forward mul", "Module.mlp.Mlp.parameters_grad Mlp"])
 def test_a_call_of_backward_that_has_no_forward_is_not_after_itself(ask, name: str) -> None:
-    db = ask("nan/entries").table("call_facts", CALLS, f"0 0 3 {name} backward -")
+    db = ask("nan/entries").table("calls", CALLS, f"0 0 3 {name} backward -")
     db.table("bad_calls", "step rank seq", "0 0 3").table("alive", "step rank seq", "0 0 3")
     assert db.table("entry_tensors", TENSORS, BIRTH).rows("forward_seq") == [(None,)]
 
 
 def test_what_is_not_recorded_of_the_call_stays_unknown(ask) -> None:
-    db = ask("nan/entries").table("call_facts", CALLS, "0 0 3 x.0.debug x - -")
+    db = ask("nan/entries").table("calls", CALLS, "0 0 3 x.0.debug x - -")
     db.table("entry_tensors", TENSORS, "0 0 3 saved output true false false - - false")
     assert db.rows("numel dtype phase module") == [(None, None, None, None)]
 

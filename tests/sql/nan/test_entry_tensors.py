@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-BAD = "step rank seq slot is_read allocated is_weight requires_grad nan posinf neginf numel dtype"
+BAD = (
+    "step rank seq slot is_read allocated is_parameter requires_grad nan posinf neginf numel dtype"
+)
 CALLS = "step rank seq kind reads_bad makes_bad"
 READS = "step rank seq slot source producer_step producer_seq"
 
@@ -50,17 +52,30 @@ def test_memory_that_was_only_reserved_is_no_entry(ask, kind: str) -> None:
     assert db.rows() == []
 
 
-def read(ask, source: str, *, marks: str = "false false", numel: str = "4", phase: str = "forward"):
-    """Return the question for call 5 of step 1, which reads NaN."""
+def read(
+    ask,
+    source: str,
+    *,
+    slot: str = "input.0",
+    marks: str = "false false",
+    numel: str = "4",
+    api: str = "-",
+    phase: str = "forward",
+):
+    """Return the question for call 5 of step 1, which reads NaN.
+
+    Args:
+        marks: whether what it reads is a parameter, and requires a gradient.
+    """
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "1 0 5 compute true true")
-    db.table("call_facts", "step rank seq phase", f"1 0 5 {phase}")
+    db.table("calls", "step rank seq api phase", f"1 0 5 {api} {phase}")
     db.table(
         "bad_tensors",
         BAD,
-        f"1 0 5 input.0 true false {marks} true false false {numel} float32",
+        f"1 0 5 {slot} true false {marks} true false false {numel} float32",
         "1 0 5 output.0 false false false false true false false 4 float32",
     )
-    return db.table("bad_reads", READS, f"1 0 5 input.0 {source}")
+    return db.table("bad_reads", READS, f"1 0 5 {slot} {source}")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +101,7 @@ def test_what_was_made_in_the_same_step_is_no_entry(ask) -> None:
 
 def test_a_communication_call_may_read_one_and_receive_one(ask) -> None:
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "0 0 3 comm true true")
-    db.table("call_facts", "step rank seq phase", "0 0 3 forward")
+    db.table("calls", "step rank seq phase", "0 0 3 forward")
     db.table(
         "bad_tensors",
         BAD,
@@ -98,14 +113,29 @@ def test_a_communication_call_may_read_one_and_receive_one(ask) -> None:
 
 
 @pytest.mark.parametrize(("marks", "weight"), [("false false", False), ("true false", True)])
-def test_a_weight_by_its_slot(ask, marks: str, weight: bool) -> None:
+def test_a_parameter_is_a_weight(ask, marks: str, weight: bool) -> None:
     assert read(ask, "unmade - -", marks=marks).rows("weight") == [(weight,)]
+
+
+@pytest.mark.parametrize(
+    ("api", "slot", "weight"),
+    [
+        ("linear", "input.1", True),
+        ("linear", "input.0", False),
+        ("-", "input.1", False),
+        ("-", "input.weight", True),
+    ],
+)
+@pytest.mark.parametrize("marks", ["false false", "false -"])
+def test_a_weight_by_its_slot(ask, api: str, slot: str, marks: str, weight: bool) -> None:
+    db = read(ask, "unmade - -", api=api, slot=slot, marks=marks)
+    assert db.rows("slot weight") == [(slot, weight)]
 
 
 def with_shapes(ask, shape: str, result: str, *, marks: str = "false true", **how: str):
     """Return the question for a read that requires a gradient, and the shapes on record."""
     return read(ask, "unmade - -", marks=marks, **how).table(
-        "tensor_facts",
+        "tensors",
         "step rank seq slot direction shape",
         f"1 0 5 input.0 input {shape}",
         f"1 0 5 output.0 output {result}",
@@ -165,20 +195,21 @@ PARAMETER = "step rank seq slot direction numel has_nan has_posinf has_neginf"
     ],
 )
 def test_a_weight_as_a_bad_parameter_of_its_size(ask, tensor: str, weight: bool) -> None:
-    db = read(ask, "unmade - -").table("tensor_facts", PARAMETER, tensor)
+    db = read(ask, "unmade - -").table("tensors", PARAMETER, tensor)
     assert db.rows("weight") == [(weight,)]
 
 
 def test_a_size_that_is_not_recorded_matches_no_parameter(ask) -> None:
     db = read(ask, "unmade - -", numel="-")
-    db.table("tensor_facts", PARAMETER, "1 0 9 parameters.weight parameter - true - -")
+    db.table("tensors", PARAMETER, "1 0 9 parameters.weight parameter - true - -")
     assert db.rows("weight") == [(False,)]
 
 
 def test_a_result_is_no_weight(ask) -> None:
     db = ask("nan/entry_tensors").table("bad_calls", CALLS, "0 0 3 compute false true")
-    db.table("bad_tensors", BAD, "0 0 3 output.0 false false false true true false false 4 float32")
-    db.table("tensor_facts", PARAMETER, "0 0 9 parameters.weight parameter 4 true - -")
+    db.table("calls", "step rank seq api", "0 0 3 linear")
+    db.table("bad_tensors", BAD, "0 0 3 output.1 false false false true true false false 4 float32")
+    db.table("tensors", PARAMETER, "0 0 9 parameters.weight parameter 4 true - -")
     assert db.rows("weight") == [(False,)]
 
 

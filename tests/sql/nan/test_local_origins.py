@@ -141,6 +141,58 @@ def test_several_weights_or_inputs_of_a_rank_and_step_are_one(ask) -> None:
     ]
 
 
+def test_several_weights_that_one_update_between_steps_spoilt_are_one(ask) -> None:
+    places = "0 0 3", "0 0 4", "0 0 5", "0 1 7", "1 0 8"
+    rows = (entry(place, "lost", weight="true") for place in places)
+    db = ask_for(ask, *rows, lineage=True)
+    db.table("weight_updates", UPDATES, *(f"{place} lost between" for place in places))
+    assert db.rows("step rank seq kind") == [
+        (0, 0, 3, "optimizer"),
+        (0, 1, 7, "optimizer"),
+        (1, 0, 8, "optimizer"),
+    ]
+
+
+def test_values_lost_otherwise_are_each_an_origin(ask) -> None:
+    rows = (entry(f"0 0 {seq}", "lost", weight="true") for seq in (3, 4))
+    assert ask_for(ask, *rows, lineage=True).rows("seq kind") == [(3, "gap"), (4, "gap")]
+
+
+def test_a_weight_that_an_update_spoilt_hides_no_other_origin(ask) -> None:
+    rows = (
+        entry("0 0 3", "lost", weight="true"),
+        entry("0 0 4", "import", weight="true"),
+        entry("0 0 5", "birth"),
+        entry("0 0 6", "birth"),
+        entry("0 0 7", "lost", weight="true"),
+    )
+    db = ask_for(ask, *rows, lineage=True)
+    db.table("weight_updates", UPDATES, "0 0 3 lost between", "0 0 7 lost between")
+    assert db.rows("seq kind") == [
+        (3, "optimizer"),
+        (4, "parameter"),
+        (5, "compute"),
+        (6, "compute"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("updated", "origins"),
+    [
+        ((3, 5), [(3, "optimizer"), (4, "gap")]),
+        ((4, 5), [(3, "gap"), (4, "optimizer")]),
+        ((5,), [(3, "gap"), (4, "gap"), (5, "optimizer")]),
+    ],
+)
+def test_values_lost_otherwise_stand_beside_the_first_of_an_update(
+    ask, updated: tuple[int, ...], origins: list
+) -> None:
+    rows = (entry(f"0 0 {seq}", "lost", weight="true") for seq in (3, 4, 5))
+    db = ask_for(ask, *rows, lineage=True)
+    db.table("weight_updates", UPDATES, *(f"0 0 {seq} lost between" for seq in updated))
+    assert db.rows("seq kind") == origins
+
+
 def test_nothing_bad_gives_nothing(ask) -> None:
     assert ask("nan/local_origins").rows() == []
 

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-MINUS_INF = '{"input.1":{"type":"float","value":"-inf"}}'
-FINITE = '{"input.1":{"type":"float","value":-3.4e+38}}'
-CALLS = "step rank seq args"
+PLACE = "step rank seq"
 READ_MADE = "read_nan read_posinf read_neginf made_nan made_posinf made_neginf"
 BAD = "step rank seq kind reads_bad makes_bad absorbs " + READ_MADE
 READS = "step rank seq slot source producer_step producer_seq"
 EDGES = "rank producer_step producer_seq step seq fate"
 
 GIVEN = "0 0 1 compute false true false false false false false false true"
-"""Call 1 reads nothing bad and makes -inf."""
+"""Call 1 reads nothing bad and makes the -inf that it was given."""
 
 READS_MINUS_INF = "compute true true false false false true"
 """What follows is what it makes: NaN, inf, -inf."""
@@ -19,7 +17,7 @@ READS_MINUS_INF = "compute true true false false false true"
 
 def after_a_mask(ask, call: str, *, fate: str = "carries", reads: str = ""):
     """Return the question where call 5 reads the -inf that call 1 was asked for."""
-    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -")
+    db = ask("nan/on_purpose").table("given", PLACE, "0 0 1")
     db.table("bad_calls", BAD, GIVEN, f"0 0 5 {call}")
     others = [reads] if reads else []
     db.table("bad_reads", READS, "0 0 5 input.0 made 0 1", *others)
@@ -27,36 +25,19 @@ def after_a_mask(ask, call: str, *, fate: str = "carries", reads: str = ""):
 
 
 def test_an_infinite_argument_gave_the_infinity(ask) -> None:
-    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {MINUS_INF}")
-    db.table("bad_calls", BAD, GIVEN)
-    assert db.rows() == [(0, 0, 1, "given")]
+    db = ask("nan/on_purpose").table("given", PLACE, "2 1 7")
+    db.table("bad_calls", BAD, GIVEN.replace("0 0 1", "2 1 7"))
+    assert db.rows() == [(2, 1, 7, "given")]
 
 
-@pytest.mark.parametrize(
-    ("args", "call"),
-    [
-        pytest.param(FINITE, GIVEN, id="a finite argument"),
-        pytest.param("-", GIVEN, id="arguments not recorded"),
-        pytest.param(
-            MINUS_INF,
-            "0 0 1 compute false true false false false false true false true",
-            id="it made NaN too",
-        ),
-        pytest.param(
-            MINUS_INF,
-            "0 0 1 compute true true false false false true false false true",
-            id="it read an infinity",
-        ),
-        pytest.param(
-            MINUS_INF,
-            "0 0 1 compute false false false false false false false false true",
-            id="memory only reserved",
-        ),
-    ],
-)
-def test_not_given(ask, args: str, call: str) -> None:
-    db = ask("nan/on_purpose").table("call_facts", CALLS, f"0 0 1 {args}")
-    assert db.table("bad_calls", BAD, call).rows() == []
+@pytest.mark.parametrize("given", [(0, 0, 2), (0, 1, 1), (1, 0, 1)])
+def test_neither_given_nor_kept_what_nobody_asked_for(ask, given: tuple[int, ...]) -> None:
+    keeps = f"0 0 5 {READS_MINUS_INF} false false true"
+    db = ask("nan/on_purpose").table("bad_calls", BAD, GIVEN, keeps)
+    db.table("given", PLACE, " ".join(map(str, given)))
+    db.table("bad_reads", READS, "0 0 5 input.0 made 0 1")
+    db.table("edges", EDGES, "0 0 1 0 5 carries")
+    assert db.rows() == [(*given, "given")]
 
 
 @pytest.mark.parametrize(
@@ -116,9 +97,7 @@ def chain(ask, *, last: str, foreign: bool = False, also_given: bool = False):
         foreign: whether call 5 also reads a bad value that no call made.
         also_given: whether call 6 also reads the -inf of call 1.
     """
-    db = ask("nan/on_purpose").table(
-        "call_facts", CALLS, f"0 0 1 {MINUS_INF}", "0 0 5 -", "0 0 6 -"
-    )
+    db = ask("nan/on_purpose").table("given", PLACE, "0 0 1")
     keeps = f"0 0 5 {READS_MINUS_INF} false false true"
     db.table("bad_calls", BAD, GIVEN, keeps, f"0 0 6 {READS_MINUS_INF} {last}")
     reads = ["0 0 5 input.0 made 0 1", "0 0 6 input.0 made 0 5"]
@@ -154,9 +133,7 @@ def test_not_turned_when_one_of_two_values_came_from_such_a_call(ask) -> None:
 
 def test_kept_in_a_later_step_but_not_on_another_rank(ask) -> None:
     keeps = f"{READS_MINUS_INF} false false true"
-    db = ask("nan/on_purpose").table(
-        "call_facts", CALLS, f"0 0 1 {MINUS_INF}", "1 0 5 -", "0 1 5 -"
-    )
+    db = ask("nan/on_purpose").table("given", PLACE, "0 0 1")
     db.table("bad_calls", BAD, GIVEN, f"1 0 5 {keeps}", f"0 1 5 {keeps}")
     db.table("bad_reads", READS, "1 0 5 input.0 made 0 1", "0 1 5 input.0 made 0 1")
     db.table("edges", EDGES, "0 0 1 1 5 carries", "1 0 1 0 5 carries")

@@ -9,9 +9,12 @@ READ = "0 0 3 input.0 input value float16 false false false false"
 MADE = "0 0 3 output.0 output value float16 true false false false"
 
 
-def ask_for(ask, *tensors: str, call: str = CALL, **params: bool):
-    db = ask("nan/saturations", **params).table("call_facts", CALLS, call)
-    return db.table("tensor_facts", TENSORS, *tensors)
+def ask_for(ask, *tensors: str, calls: tuple[str, ...] = (CALL,), **params: bool):
+    """Return the question for these calls and tensors, those at their limit told apart."""
+    at_limit = [tensor.split()[:7] for tensor in tensors if tensor.split()[7] == "true"]
+    db = ask("nan/saturations", **params).table("calls", CALLS, *calls)
+    db.table("saturated", " ".join(TENSORS.split()[:7]), *map(" ".join, at_limit))
+    return db.table("tensors", TENSORS, *tensors)
 
 
 def test_a_result_at_the_limit_out_of_values_below_it(ask) -> None:
@@ -28,10 +31,9 @@ def test_all_its_results_at_the_limit(ask) -> None:
 
 def test_the_first_of_each_step_and_rank(ask) -> None:
     places = ["0 0 5", "0 0 3", "0 1 4", "1 0 2"]
-    db = ask("nan/saturations")
-    db.table("call_facts", CALLS, *(CALL.replace("0 0 3", place, 1) for place in places))
+    calls = tuple(CALL.replace("0 0 3", place, 1) for place in places)
     tensors = [row.replace("0 0 3", place) for place in places for row in (READ, MADE)]
-    db.table("tensor_facts", TENSORS, *tensors)
+    db = ask_for(ask, *tensors, calls=calls)
     assert db.rows("step rank seq") == [(0, 0, 3), (0, 1, 4), (1, 0, 2)]
 
 
@@ -73,7 +75,7 @@ def test_not_what_is_no_result(ask, role: str) -> None:
 )
 def test_not_a_limit_that_the_caller_passed(ask, value: str, rows: list) -> None:
     call = CALL[:-1] + f'{{"input.1":{{"type":"float","value":{value}}}}}'
-    assert ask_for(ask, READ, MADE, call=call).rows("seq") == rows
+    assert ask_for(ask, READ, MADE, calls=(call,)).rows("seq") == rows
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2"])
@@ -85,7 +87,8 @@ def test_not_the_formats_of_8_bits_and_fewer_which_fill_their_range_on_purpose(
 
 @pytest.mark.parametrize("kind", ["comm", "module", "saved"])
 def test_a_computation_alone_not_what_else_gave_the_result(ask, kind: str) -> None:
-    assert ask_for(ask, READ, MADE, call=CALL.replace("compute", kind)).rows() == []
+    calls = (CALL.replace("compute", kind),)
+    assert ask_for(ask, READ, MADE, calls=calls).rows() == []
 
 
 def test_nan_alone_has_no_limit(ask) -> None:

@@ -10,11 +10,9 @@ FINITE = "4 2 -1 false false false"
 
 class TestInPlace:
     def birth(self, ask, *tensors: str, api: str = "addcdiv_", entry: str = "birth"):
-        db = ask("nan/weight_updates").table(
-            "call_facts", CALLS, f"0 0 7 Tensor.{api}.0.forward {api}"
-        )
+        db = ask("nan/weight_updates").table("calls", CALLS, f"0 0 7 Tensor.{api}.0.forward {api}")
         db.table("entry_tensors", ENTRIES, f"0 0 7 {entry} output.0 false")
-        return db.table("tensor_facts", TENSORS, *tensors)
+        return db.table("tensors", TENSORS, *tensors)
 
     def test_a_birth_in_a_leaf_that_is_changed_in_place(self, ask) -> None:
         db = self.birth(ask, f"0 0 7 input.0 input true {FINITE}")
@@ -65,6 +63,20 @@ class TestInPlace:
         db = self.birth(ask, f"0 0 7 input.0 input true {FINITE}", other)
         assert db.rows("seq manner") == [(7, "in_place")]
 
+    @pytest.mark.parametrize("grad", ["true", "false", "-"])
+    def test_a_parameter_that_a_broadcast_wrote_before(self, ask, grad: str) -> None:
+        changed = f"0 0 7 input.0 parameter {grad} {FINITE}"
+        broadcast = f"0 0 6 output.0 output {grad} {FINITE}"
+        db = self.birth(ask, changed, broadcast, api="sub_")
+        assert db.rows() == [(0, 0, 7, "birth", "in_place")]
+
+    def test_not_in_a_call_that_makes_something_new_of_a_parameter(self, ask) -> None:
+        assert self.birth(ask, f"0 0 7 input.0 parameter true {FINITE}", api="sub").rows() == []
+
+    def test_not_by_a_parameter_that_is_only_read(self, ask) -> None:
+        tensors = f"0 0 7 input.0 input false {FINITE}", f"0 0 7 input.1 parameter true {FINITE}"
+        assert self.birth(ask, *tensors, api="sub_").rows() == []
+
 
 class TestBetween:
     """Call 3 of step 5 reads a bad weight; call 2 of an earlier step had the same name."""
@@ -80,9 +92,9 @@ class TestBetween:
     ):
         db = ask("nan/weight_updates")
         db.table("shard_files", "step rank", *(f"{step} 0" for step in steps))
-        db.table("call_facts", CALLS, "5 0 3 Functional.linear.0.forward linear", call)
+        db.table("calls", CALLS, "5 0 3 Functional.linear.0.forward linear", call)
         db.table("entry_tensors", ENTRIES, f"5 0 3 {entry}")
-        return db.table("tensor_facts", TENSORS, before)
+        return db.table("tensors", TENSORS, before)
 
     @pytest.mark.parametrize("found", ["false false false", "false - -"])
     def test_a_weight_that_was_finite_a_step_earlier(self, ask, found: str) -> None:
@@ -134,9 +146,7 @@ class TestLost:
     """Call 3 of step 1 reads a bad weight that call 2 of an earlier step wrote, finite then."""
 
     def updates(self, ask, *, producer: str = "0 0 2", phase: str = "forward", entry: str = "lost"):
-        db = ask("nan/weight_updates").table(
-            "call_facts", "step rank seq phase", f"{producer} {phase}"
-        )
+        db = ask("nan/weight_updates").table("calls", "step rank seq phase", f"{producer} {phase}")
         columns = "step rank seq entry slot weight"
         db.table("entry_tensors", columns, f"1 0 3 {entry} input.1 true")
         step, _, seq = producer.split()
