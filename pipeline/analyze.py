@@ -46,11 +46,15 @@ def run(args: Namespace) -> int:
     dump, engine, worker = open_for_engine(args)
     out = out_folder(args)
     work = unfinished(out)
-    with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
-        result = analyze_dump(dump, store, engine, worker, work=work, quiet=args.quiet)
-        for node, tasks in engine.placed.items():
-            say(args, f"{tasks} tasks on {node}")
-        write_result(out, result, store)
+    try:
+        with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
+            result = analyze_dump(dump, store, engine, worker, work=work, quiet=args.quiet)
+            for node, tasks in engine.placed.items():
+                say(args, f"{tasks} tasks on {node}")
+            write_result(out, result, store)
+    except KeyboardInterrupt:
+        say(args, f"what is finished is kept: the same command with --out {out} goes on from there")
+        raise
     shutil.rmtree(work)
     sys.stdout.write(strict_json(result) + "\n" if args.json else analyze_text(result, out))
     return exit_code(result["verdict"], args.fail_on)

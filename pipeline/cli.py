@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     what `--fail-on` asked for. Anything else is a bug of ours and shows its traceback.
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         if given[:1] in (["-f"], ["--framework"]):
             from .msprobe_commands import run_msprobe_command
@@ -38,6 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("crossrank: interrupted", file=sys.stderr)
         return 130
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """End as Ctrl-C does: `ray job stop` and schedulers send SIGTERM first."""
+    raise KeyboardInterrupt
 
 
 def _parser(asked: list[str]) -> ArgumentParser:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .reports import draw
+from .sqlfile import all_names, load
 from .store import Store
 
 RESULT = "result.json"
@@ -33,10 +34,22 @@ def write_result(out: Path, result: Mapping[str, Any], store: Store) -> None:
             store.save(table, temporary / f"{table}.parquet")
         (temporary / REPORT).write_text(draw(result, temporary))
         out.mkdir(exist_ok=True)
-        for file in sorted(temporary.iterdir()):
-            os.replace(file, out / file.name)
+        _replace(out, temporary)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace(out: Path, new: Path) -> None:
+    """Put the files of a result in the place of an earlier one; result.json goes first, comes last.
+
+    So a folder that holds one is whole, whenever the process ends.
+    """
+    if (out / RESULT).exists():
+        (out / RESULT).unlink()
+        for name in all_names():
+            (out / f"{load(name).table}.parquet").unlink(missing_ok=True)
+    for file in sorted(new.iterdir(), key=lambda file: file.name == RESULT):
+        os.replace(file, out / file.name)
 
 
 def exit_code(verdict: str, fail_on: Container[str]) -> int:
