@@ -12,7 +12,7 @@ EXAMPLE := examples/tp2_dp2_log_of_zero
 run: $(VENV)/pipeline
 	$(BIN)/crossrank analyze $(EXAMPLE)
 
-test: lint browser
+test: lint browser hosts
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/dev
@@ -28,6 +28,14 @@ bench: $(VENV)/pipeline
 browser:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || (apt-get update -qq && apt-get install -y -qq chromium chromium-driver)
+
+# ray_cluster.yaml is tested on hosts of our own, for which it takes root: network namespaces with sshd
+.PHONY: hosts
+hosts:
+	@[ "$$(id -u)" != 0 ] || (command -v sshd && command -v ip && command -v rsync \
+	  && PATH=/usr/local/bin:/usr/bin python3 -c 'import ensurepip') >/dev/null 2>&1 \
+	  || (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+	    openssh-server iproute2 rsync python3-venv)
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
