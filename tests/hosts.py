@@ -92,8 +92,9 @@ class Host:
 
     def end(self) -> None:
         """Switch it off, with all it runs."""
-        os.kill(self.pid, signal.SIGKILL)  # the first of its processes: the others go with it
-        self._process.wait()
+        if self._process.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)  # the first of its processes: the others go with it
+            self._process.wait()
 
 
 class Network:
