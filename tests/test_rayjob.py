@@ -81,7 +81,7 @@ def test_every_pod_sees_the_dump(job: Job) -> None:
         pod = group["template"]["spec"]
         (mount,) = pod["containers"][0]["volumeMounts"]
         assert mount["name"] in {volume["name"] for volume in pod["volumes"]}
-        assert args.dump.is_relative_to(mount["mountPath"])
+        assert Path(args.dump).is_relative_to(mount["mountPath"])
         assert Path(args.out).is_relative_to(mount["mountPath"])
 
 
