@@ -1,0 +1,95 @@
+"""Reads our own shards: `step=<N>/rank=<R>/rollout-*.parquet`, one row a value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collectors.layout import ROLLOUT, shard_dirs
+from collectors.schema import ROLLOUTS
+
+from .dtypes import decode
+from .names import canonical
+from .part import Part, ReadError, Value, ragged_value, text_value, wanted
+
+MODULE = "shards"
+
+
+def find_shards(path: Path) -> list[Part]:
+    """Return a part for each step and rank with rollout files."""
+    found = []
+    for (step, rank), folder in shard_dirs(path).items() if path.is_dir() else ():
+        files = sorted(folder.glob(f"{ROLLOUT}-*.parquet"))
+        if files:
+            size = sum(file.stat().st_size for file in files)
+            found.append(Part(MODULE, step, rank, tuple(map(str, files)), size))
+    return found
+
+
+def read(part: Part, keys: Collection[str] | None) -> list[Value]:
+    """Return the values of one step and rank; row groups of other keys are not read."""
+    values = []
+    for file in part.files:
+        try:
+            for table in _tables(file, keys):
+                columns = [table.column(name) for name in ROLLOUTS.names]
+                values += [_value(*row) for row in zip(*columns, strict=True)]
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise ReadError(
+                f"{file} cannot be read: {' '.join(str(error).split())}; move it away to compare "
+                "without it"
+            ) from None
+    return [value for value in values if wanted(value.key, keys)]
+
+
+def keys(part: Part) -> set[str]:
+    """Return the keys of one step and rank."""
+    found = set()
+    for file in part.files:
+        try:
+            table = pq.read_table(file, columns=["key", "dtype"], partitioning=None)
+        except (OSError, ValueError, pa.ArrowException):
+            continue  # told of where its values are read
+        rows = zip(*(table.column(name).to_pylist() for name in ("key", "dtype")), strict=True)
+        found |= {canonical(key, text=dtype == "text") for key, dtype in rows}
+    return found
+
+
+def _tables(file: str, keys: Collection[str] | None) -> Iterator[pa.Table]:
+    opened = pq.ParquetFile(file)
+    place = opened.schema_arrow.get_field_index("key")
+    groups = []
+    for number in range(opened.num_row_groups):
+        known = opened.metadata.row_group(number).column(place).statistics
+        one = known.min if known and known.has_min_max and known.min == known.max else None
+        if one is None or wanted(canonical(one), keys) or wanted(canonical(one, text=True), keys):
+            groups.append(number)
+    if groups:
+        yield opened.read_row_groups(groups, use_threads=False)
+
+
+def _value(
+    micro: pa.Scalar,
+    key: pa.Scalar,
+    entry: pa.Scalar,
+    dtype: pa.Scalar,
+    shape: pa.Scalar,
+    lengths: pa.Scalar,
+    data: pa.Scalar,
+    texts: pa.Scalar,
+) -> Value:
+    name, kind = key.as_py(), dtype.as_py()
+    number = micro.as_py() or 0
+    if kind == "text":
+        return text_value(number, canonical(name, text=True), texts.as_py())
+    flat = decode(data.as_buffer(), kind)
+    if lengths.is_valid:
+        ends = np.cumsum(lengths.as_py())
+        rows = np.split(flat, ends[:-1]) if len(ends) else []
+        return ragged_value(number, canonical(name), rows, kind)
+    size = tuple(shape.as_py())
+    return Value(number, canonical(name), entry.as_py() or "", kind, size, flat.reshape(size))
