@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .base import Database, Row
+from .base import Answers, Row
 
 ENOUGH = 8
 """Tokens that a test needs."""
@@ -36,7 +36,7 @@ class Event:
     first: Row | None = None
 
 
-def log_prob_events(db: Database, *, one_run: bool) -> list[Event]:
+def log_prob_events(db: Answers, *, one_run: bool) -> list[Event]:
     """Return an event for each log-prob key whose gap is no rounding, with the rule that fits.
 
     No event means: no key is louder than the noise floor, or too few tokens tell.
@@ -50,7 +50,7 @@ def log_prob_events(db: Database, *, one_run: bool) -> list[Event]:
     return found
 
 
-def _event(db: Database, key: str, cells: Sequence[Row], *, one_run: bool) -> Event | None:
+def _event(db: Answers, key: str, cells: Sequence[Row], *, one_run: bool) -> Event | None:
     own = [cell for cell in cells if cell["key"] == key]
     loud = [cell for cell in own if cell["loud"]]
     stage = 32 if key == "rollout_log_prob" else 60
@@ -82,7 +82,7 @@ def _highest_quiet(cells: Iterable[Row]) -> float | None:
 
 
 def _loud_cause(
-    db: Database, key: str, own: Sequence[Row], cells: Sequence[Row], *, one_run: bool
+    db: Answers, key: str, own: Sequence[Row], cells: Sequence[Row], *, one_run: bool
 ) -> tuple[str, Row]:
     """Return the first rule that fits, and what it saw; alignment before everything about size."""
     shift = _only_shift(db, key)
@@ -104,7 +104,7 @@ def _loud_cause(
     return "values", seen
 
 
-def _quiet_cause(db: Database, key: str) -> tuple[str, Row]:
+def _quiet_cause(db: Answers, key: str) -> tuple[str, Row]:
     """Return what shows although the usual gap is rounding: routing, or outliers beyond number."""
     routed = _of(db, "rl/routing", key)
     if routed.get("tied"):
@@ -117,16 +117,16 @@ def _quiet_cause(db: Database, key: str) -> tuple[str, Row]:
     return "", {}
 
 
-def _flips(db: Database) -> Row:
+def _flips(db: Answers) -> Row:
     rows = db.rows("rl/flips")
     return {"sets": sum(r["routed"] for r in rows), "flips": sum(r["flipped"] for r in rows)}
 
 
-def _of(db: Database, question: str, key: str) -> Row:
+def _of(db: Answers, question: str, key: str) -> Row:
     return next((row for row in db.rows(question) if row["key"] == key), {})
 
 
-def _only_shift(db: Database, key: str) -> Row:
+def _only_shift(db: Answers, key: str) -> Row:
     """Return the shift, other than 0, that makes the gap quiet; nothing when there is none."""
     rows = [row for row in db.rows("rl/shifts") if row["key"] == key]
     here = next((row for row in rows if row["shift"] == 0), {"level": 0.0, "quiet": True})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .base import Database, Row
+from .base import Answers, Row
 from .rl_causes import Event, as_events, log_prob_events
 from .rl_notes import notes, plain_uid
 from .rl_setting import JOINED, Setting
@@ -15,7 +15,7 @@ MOST_LISTED = 10_000
 """Samples that the result lists; lone_samples.parquet has all."""
 
 
-def rl_diff(db: Database, setting: Setting) -> Row:
+def rl_diff(db: Answers, setting: Setting) -> Row:
     """Return verdict, what was read, numbers of each key, findings and warnings.
 
     Findings stand in causal order, the most likely cause first; what differs later may follow from
@@ -40,7 +40,7 @@ def rl_diff(db: Database, setting: Setting) -> Row:
     }
 
 
-def _read(db: Database, setting: Setting) -> Row:
+def _read(db: Answers, setting: Setting) -> Row:
     lone = db.rows("rl/lone_samples")
     missing = {
         s: [_sample(r) for r in lone if r["side"] == s and r["why"] == "missing"] for s in "ab"
@@ -75,7 +75,7 @@ def _numbers(row: Row) -> Row:
     return {**rest, "max_at": place if row["n"] else None}
 
 
-def _all_events(db: Database, setting: Setting) -> list[Event]:
+def _all_events(db: Answers, setting: Setting) -> list[Event]:
     rows = db.rows("rl/events")
     events = as_events(rows)
     groups = db.rows("rl/nan_advantages")
@@ -97,7 +97,7 @@ def _explain_nan_advantages(event: Event, groups: Sequence[Row]) -> None:
         event.facts["groups"] = len(groups)
 
 
-def _mask_shape(db: Database) -> str:
+def _mask_shape(db: Answers) -> str:
     """Return how the masks differ, where it is the same in all samples."""
     (row,) = db.rows("rl/mask_shapes")
     if row["shifted"] == row["samples"]:
@@ -108,7 +108,7 @@ def _mask_shape(db: Database) -> str:
     return ""
 
 
-def _reached(db: Database, steps: Sequence[int]) -> str:
+def _reached(db: Answers, steps: Sequence[int]) -> str:
     """Return whether something not finite of some steps reached a loss; empty: none on record."""
     losses = [row for row in db.rows("rl/array_rows") if "loss" in row["key"]]
     if not losses:
@@ -117,7 +117,7 @@ def _reached(db: Database, steps: Sequence[int]) -> str:
     return "; it reached the loss" if bad else "; the loss stayed finite"
 
 
-def _place_events(db: Database) -> list[Event]:
+def _place_events(db: Answers) -> list[Event]:
     found: dict[tuple[str, str], Event] = {}
     for row in db.rows("rl/place_events"):
         facts = {name: row[name] for name in ("shape_1", "shape_2", "numbers", "max_abs", "dtypes")}
@@ -129,7 +129,7 @@ def _place_events(db: Database) -> list[Event]:
     return list(found.values())
 
 
-def _scalar_events(db: Database, explained: set[int]) -> list[Event]:
+def _scalar_events(db: Answers, explained: set[int]) -> list[Event]:
     """Return events of losses, gradient norms and other single numbers."""
     weights = {row["step"]: row for row in db.rows("rl/loss_weights")}
     noise = max(

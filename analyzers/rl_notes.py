@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from .base import Database, Row
+from .base import Answers, Row
 from .rl_setting import Setting
 
 TEXTS = {
@@ -26,7 +26,7 @@ SHOWN = 20
 
 
 def notes(
-    db: Database,
+    db: Answers,
     setting: Setting,
     changed: Sequence[str],
     explained: Collection[str],

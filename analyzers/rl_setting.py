@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .base import Database
+from .base import Answers
 
 JOINED = {
     "ids": "(step, uid, sample_index)",
@@ -72,7 +72,7 @@ class Setting:
         return min(1.0, most / max(1, self.tokens * len(self.log_probs)))
 
 
-def choose_match(db: Database, *, one_dump: bool) -> str:
+def choose_match(db: Answers, *, one_dump: bool) -> str:
     """Return what samples are joined by: ids, prompts where they have none, else places."""
     (known,) = db.rows("rl/identities")
     if one_dump:
@@ -87,7 +87,7 @@ def choose_match(db: Database, *, one_dump: bool) -> str:
 
 
 def choose_setting(
-    db: Database,
+    db: Answers,
     match: str,
     pair: tuple[str, str] | None,
     configs: tuple[Mapping[str, Any], Mapping[str, Any]],

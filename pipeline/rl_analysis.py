@@ -12,7 +12,6 @@ import pyarrow as pa
 from analyzers.rl_diff import rl_diff
 from analyzers.rl_setting import Setting, choose_match, choose_setting
 
-from .database import RunDatabase
 from .engine import Engine, Failure
 from .errors import DumpError
 from .readers.rollouts import Part
@@ -55,7 +54,7 @@ class Sides:
 
 
 def rl_store(limits: Limits, explain: Callable[[str], None] | None = None) -> Store:
-    """Return an empty database for one comparison."""
+    """Return an empty store for one comparison."""
     return Store(limits, {"match_by": "place", "one_run": False, "eps": 2.0**-8}, explain)
 
 
@@ -67,14 +66,13 @@ def compare_collections(sides: Sides, store: Store, engine: Engine) -> dict[str,
     """
     try:
         _fill(store, INDEXED, engine.map(index_parts, _index_tasks(sides, engine)))
-        database = RunDatabase(store)
-        match = choose_match(database, one_dump=sides.keys is not None)
-        setting = choose_setting(database, match, sides.keys, (sides.a.config, sides.b.config))
+        match = choose_match(store, one_dump=sides.keys is not None)
+        setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
         store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
         tasks = _measure_tasks(sides, setting, _pairs(store), engine)
         _fill(store, MEASURED, engine.map(measure, tasks))
-        result = rl_diff(database, setting)
-        worst = database.rows("rl/worst_samples")
+        result = rl_diff(store, setting)
+        worst = store.rows("rl/worst_samples")
         shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
         _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine.map(show_sample, shown))
     finally:

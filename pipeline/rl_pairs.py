@@ -204,8 +204,9 @@ def _mask_facts(aligned: Aligned) -> dict[str, Any]:
     width = min(a.shape[1], b.shape[1])
     known = within(aligned.comparable, width) | (aligned.first_difference < 0)[:, None]
     other = (a[:, :width] != b[:, :width]) & known
-    shifts = {shift: _is_shifted(a[:, :width], b[:, :width], shift) for shift in (-2, -1, 1, 2)}
-    shift = sum(np.where(is_it, number, 0) for number, is_it in shifts.items())
+    shift = np.zeros(len(a), dtype=np.int64)
+    for number in (-2, 2, -1, 1):  # the smallest, and that to the right, has the last word
+        shift[_is_shifted(a[:, :width], b[:, :width], number)] = number
     return {
         "mask_differs": other.sum(axis=1),
         "mask_first": _known(np.where(other.any(axis=1), other.argmax(axis=1), -1)),

@@ -92,7 +92,7 @@ found AS (
 )
 SELECT
   step,
-  stage,
+  stage::BIGINT AS stage,
   cause,
   key,
   list(DISTINCT rank ORDER BY rank) AS ranks,
