@@ -54,7 +54,7 @@ def notes(
     if not compared:
         text = "no sample and no value of one side has a partner on the other: nothing was compared"
         found.append({"code": "nothing_compared", "text": text})
-    return found
+    return [{"step": None, "rank": None, **note} for note in found]
 
 
 def plain_uid(uid: str | None) -> Any:

@@ -173,6 +173,7 @@ def _asked(task: MeasureTask, key: str) -> bool:
 def _described(name: str, aligned: Aligned, a_key: str, b_key: str) -> dict[str, Any]:
     return {
         "key": name,
+        "name": aligned.a.name(a_key),
         "entry": "",
         "of_samples": True,
         "dtype_1": aligned.a.dtype(a_key),
@@ -242,6 +243,7 @@ def _measure_places(
                 "micro": batch.micro,
                 "of_samples": False,
                 "key": key,
+                "name": value.name or key,
                 "entry": entry,
                 "dtype_1": value.dtype,
                 "dtype_2": partner.dtype,

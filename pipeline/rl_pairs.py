@@ -34,6 +34,10 @@ class Side:
         """Return the dtype that a key was saved in."""
         return self.batches[int(self.batch[0])].samples[key].dtype
 
+    def name(self, key: str) -> str:
+        """Return what the user called a key."""
+        return self.batches[int(self.batch[0])].samples[key].name or key
+
     def shape(self, key: str) -> tuple[int, ...]:
         """Return the shape of the value that the first row comes from."""
         return self.batches[int(self.batch[0])].samples[key].shape

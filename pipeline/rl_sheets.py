@@ -30,17 +30,17 @@ COLUMNS = {
 
 
 def write_sheets(out: Path, store: Store) -> list[Path]:
-    """Write {key}.xlsx for each key into `out`; return the files."""
+    """Write {key}.xlsx for each key, as the user of A called it, into `out`; return the files."""
     import polars as pl
 
     store.answer("rl/array_rows")
     rows = store.con.table("array_rows").pl()
     written = []
-    for key in rows["key"].unique(maintain_order=True):
-        file = out / f"{file_name(key)}.xlsx"
+    for name in rows["name"].unique(maintain_order=True):
+        file = out / f"{file_name(name)}.xlsx"
         temporary = file.with_name(f".{file.name}")
-        sheet = rows.filter(pl.col("key") == key).select(
-            pl.col(name).alias(head) for name, head in COLUMNS.items()
+        sheet = rows.filter(pl.col("name") == name).select(
+            pl.col(column).alias(head) for column, head in COLUMNS.items()
         )
         sheet.write_excel(temporary, worksheet="Sheet1", autofit=True, freeze_panes=(1, 0))
         temporary.replace(file)
@@ -48,6 +48,6 @@ def write_sheets(out: Path, store: Store) -> list[Path]:
     return written
 
 
-def file_name(key: str) -> str:
+def file_name(name: str) -> str:
     """Return a name that every file system takes."""
-    return re.sub(r"[^\w.-]", "_", key)[:100] or "_"
+    return re.sub(r"[^\w.-]", "_", name)[:100] or "_"

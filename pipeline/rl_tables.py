@@ -83,6 +83,7 @@ PAIR_VALUES = {
 
 ARRAYS = {
     "key": "VARCHAR",
+    "name": "VARCHAR",  # as the user of A called it
     "step": "BIGINT",
     "rank": "BIGINT",
     "micro": "BIGINT",

@@ -69,9 +69,14 @@ def _differences(x: Array, y: Array, a: Array, corner: tuple[slice, ...]) -> dic
             same |= nan_x & nan_y
             error = np.where(same, 0, error)
             size = np.where(nan_x | nan_y, 0, size)
-            worst = np.nanmax(error, initial=0.0)
-        relative = np.nanmax(error / np.where(size > 0, size, 1), initial=0.0)
-        close = [int(np.count_nonzero((error <= limit * size) | same)) for limit in (1e-3, 1e-2)]
+            error = np.where(np.isnan(error), 0, error)  # counted as NaN, not as an error
+            worst = error.max(initial=0.0)
+        relative = (error / np.where(size > 0, size, 1)).max(initial=0.0)
+        odd = np.isnan(x) != np.isnan(y) if found["nan_1"] or found["nan_2"] else False
+        close = [
+            int(np.count_nonzero(((error <= limit * size) & ~np.asarray(odd)) | same))
+            for limit in (1e-3, 1e-2)
+        ]
     return found | {
         "equal": int(np.count_nonzero(same)),
         "first": _first(same, a, corner),

@@ -6,12 +6,14 @@
 -- scope:   run
 -- reads:   arrays   one row per value of A
 -- params:  none
--- returns: key VARCHAR, step BIGINT, rank BIGINT, micro BIGINT, id BIGINT, entry VARCHAR,
+-- returns: key VARCHAR, name VARCHAR, step BIGINT, rank BIGINT, micro BIGINT, id BIGINT,
+--          entry VARCHAR,
 --          shape_1 VARCHAR, shape_2 VARCHAR, equal DOUBLE, first BIGINT, max_abs DOUBLE,
 --          max_rel DOUBLE, within_3 DOUBLE, within_2 DOUBLE, nan_1 BIGINT, nan_2 BIGINT,
 --          dtype_1 VARCHAR, dtype_2 VARCHAR
 SELECT
   key,
+  name,
   step,
   rank,
   micro,

@@ -64,7 +64,8 @@ found AS (
   FROM known
   WHERE NOT same_text AND first_difference IS NULL AND NOT coalesce(prompt_differs, false)
   UNION ALL
-  SELECT step, a_rank, 40, 'mask', 'response_mask', mask_differs, pair, mask_first, NULL, uid, sample
+  SELECT
+    step, a_rank, 40, 'mask', 'response_mask', mask_differs, pair, mask_first, NULL, uid, sample
   FROM known
   WHERE mask_differs > 0
   UNION ALL

@@ -1,5 +1,5 @@
--- rl/place_events: one row per step and key of values that are no list of samples and differ by more
--- than rounding, or in shape or dtype.
+-- rl/place_events: one row per step and key of values that are no list of samples and differ by
+-- more than rounding, or in shape or dtype.
 --
 -- scope:   run
 -- reads:   arrays   one row per value of A

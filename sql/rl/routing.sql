@@ -1,5 +1,5 @@
--- rl/routing: one row per log-prob key with routing on both sides: do the large gaps sit where the
--- position that predicts a token went to other experts?
+-- rl/routing: one row per log-prob key with routing on both sides, with how the large gaps and the
+-- tokens predicted from positions with other experts go together.
 --
 -- Flipped expert sets alone are no fault: near ties flip by rounding, and log-probs do not care.
 -- Contexts are compared, not tokens, since a prompt's samples share them. `chance` is the

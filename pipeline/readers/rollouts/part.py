@@ -51,6 +51,7 @@ class Value:
         shape: as it was in training; of a ragged value, that of the rectangle around it.
         array: numbers in a dtype that holds them exactly, or texts as objects.
         lengths: real length of each row of a ragged value, [n]; None for a rectangle.
+        name: as the user called it.
     """
 
     micro: int
@@ -60,6 +61,7 @@ class Value:
     shape: tuple[int, ...]
     array: Array = field(repr=False)
     lengths: Array | None = field(default=None, repr=False)
+    name: str = ""
 
 
 def number_value(micro: int, key: str, content: Any, *, entry: str = "") -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,13 +84,14 @@ def _value(
     texts: pa.Scalar,
 ) -> Value:
     name, kind = key.as_py(), dtype.as_py()
-    number = micro.as_py() or 0
+    number, place = micro.as_py() or 0, entry.as_py() or ""
     if kind == "text":
-        return text_value(number, canonical(name, text=True), texts.as_py())
+        value = text_value(number, canonical(name, text=True), texts.as_py())
+        return replace(value, entry=place, name=name)
     flat = decode(data.as_buffer(), kind)
     if lengths.is_valid:
         ends = np.cumsum(lengths.as_py())
         rows = np.split(flat, ends[:-1]) if len(ends) else []
-        return ragged_value(number, canonical(name), rows, kind)
+        return replace(ragged_value(number, canonical(name), rows, kind), name=name)
     size = tuple(shape.as_py())
-    return Value(number, canonical(name), entry.as_py() or "", kind, size, flat.reshape(size))
+    return Value(number, canonical(name), place, kind, size, flat.reshape(size), name=name)

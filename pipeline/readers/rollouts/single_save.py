@@ -59,7 +59,7 @@ def _value(name: str, micro: int, file: Path) -> Value:
     except (OSError, ValueError, EOFError) as error:
         raise ReadError(f"{file} cannot be read: {error}; save this step again") from None
     entry = file.stem.removeprefix(name).lstrip("._")
-    return Value(micro, canonical(name), entry, str(array.dtype), array.shape, array)
+    return Value(micro, canonical(name), entry, str(array.dtype), array.shape, array, name=name)
 
 
 def _files(folder: Path) -> Iterator[tuple[int, Path]]:
