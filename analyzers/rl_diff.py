@@ -186,9 +186,15 @@ def _finding(event: Event, numbers: Mapping[str, Row], setting: Setting) -> Row:
         "keys": event.keys,
         "where": {"steps": sorted(set(event.steps)), "ranks": event.ranks},
         "sample": first,
-        "evidence": evidence(event.cause, _facts(event, numbers, setting)),
+        "evidence": _evidence(event, numbers, setting),
         "confirm": CONFIRM[event.cause],
     }
+
+
+def _evidence(event: Event, numbers: Mapping[str, Row], setting: Setting) -> str:
+    if event.cause == "nan" and "samples" not in event.facts:
+        return _what(event, numbers)
+    return evidence(event.cause, _facts(event, numbers, setting))
 
 
 def _facts(event: Event, numbers: Mapping[str, Row], setting: Setting) -> Row:

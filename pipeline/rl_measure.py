@@ -151,7 +151,8 @@ def _measure_samples(
     tokens = Tokens(aligned, task.share, flips) if known and task.log_probs else None
     place = {"step": task.step, "rank": rank}
     named = {(a, b): name for name, a, b in task.log_probs}
-    pairs = dict.fromkeys([*named, *((key, key) for key in batch.samples)])
+    same = [(key, key) for key in batch.samples if key not in named.values()]
+    pairs = dict.fromkeys([*named, *same])
     for a_key, b_key in pairs:
         if not (aligned.a.has(a_key) and aligned.b.has(b_key)) or not _asked(task, a_key):
             continue

@@ -46,7 +46,7 @@ def _token(token: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     other = token["id_a"] != token["id_b"] and None not in (token["id_a"], token["id_b"])
     ids = f"id {token['id_a']}" + (f" against {token['id_b']}" if other else "")
     tip = f"token {token['token']}, {ids}: {number(a)} against {number(b)}, gap {number(gap)}"
-    share = min(1.0, abs(gap) / row["max_abs"]) if known and gap is not None else None
+    share = min(1.0, abs(gap) / (row["max_abs"] or 1.0)) if known and gap is not None else None
     if not counted:
         tip += "; not counted on both sides"
     return {

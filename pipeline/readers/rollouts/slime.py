@@ -31,7 +31,8 @@ def values(content: dict[str, Any]) -> list[Value]:
     counts = known.pop("response_length", None) or known.pop("response_lengths", [])
     lengths = [int(numbers(count)) for count in counts]
     tokens = [numbers(row) for row in known.pop("tokens", [])]
-    found = dict_values(known)
+    known |= {"reward": raw} if (raw := _raw_rewards(content, index, len(samples))) else {}
+    found = dict_values(known, {"rewards": "normalised_reward"})
     if index is not None:
         found += dict_values({"uid": np.array([int(numbers(one)) for one in index])})
     if tokens and lengths:
@@ -41,6 +42,15 @@ def values(content: dict[str, Any]) -> list[Value]:
         found.append(ragged_value(0, "prompt_ids", prompts))
         found.append(ragged_value(0, "response_ids", responses))
     return [_mask(value) for value in found]
+
+
+def _raw_rewards(content: dict[str, Any], index: Any, size: int) -> list[float] | None:
+    """Return what the reward function gave; a train dump's own `rewards` are normalised."""
+    raw = content.get("raw_reward")
+    if raw is None or index is None or len(raw) != size:
+        return None
+    order = np.argsort(np.argsort([int(numbers(one)) for one in index]))
+    return [float(numbers(raw[place])) for place in order]
 
 
 def _mask(value: Value) -> Value:
