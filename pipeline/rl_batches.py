@@ -196,6 +196,12 @@ def within(lengths: Array, width: int) -> Array:
     return below
 
 
+def first_true(marked: Array) -> Array:
+    """Return the first marked place of each row; 0 where there is none, [n]."""
+    first: Array = marked.argmax(axis=1) if marked.shape[1] else np.zeros(len(marked), np.int64)
+    return first
+
+
 def frequent(ids: Array) -> int | None:
     """Return the most frequent id; None when there is none."""
     if not ids.size:
@@ -240,7 +246,7 @@ def _last(mask: Array) -> Array:
     """Return one more than the last place of each row that is not 0; 0 when all are, [n]."""
     marked = mask != 0
     width = marked.shape[1]
-    last: Array = np.where(marked.any(axis=1), width - marked[:, ::-1].argmax(axis=1), 0)
+    last: Array = np.where(marked.any(axis=1), width - first_true(marked[:, ::-1]), 0)
     return last
 
 

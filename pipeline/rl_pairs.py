@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array, Batch, digests, mix, within
+from .rl_batches import Array, Batch, digests, first_true, mix, within
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Aligned:
             return end
         width = min(ids_a.shape[1], ids_b.shape[1])
         other = (ids_a[:, :width] != ids_b[:, :width]) & within(shorter, width)
-        first: Array = np.where(other.any(axis=1), other.argmax(axis=1), end)
+        first: Array = np.where(other.any(axis=1), first_true(other), end)
         return first
 
     @cached_property
@@ -213,7 +213,7 @@ def _mask_facts(aligned: Aligned) -> dict[str, Any]:
         shift[_is_shifted(a[:, :width], b[:, :width], number)] = number
     return {
         "mask_differs": other.sum(axis=1),
-        "mask_first": _known(np.where(other.any(axis=1), other.argmax(axis=1), -1)),
+        "mask_first": _known(np.where(other.any(axis=1), first_true(other), -1)),
         "mask_a": a.sum(axis=1),
         "mask_b": b.sum(axis=1),
         "mask_shift": shift,
@@ -235,5 +235,5 @@ def _prompt_facts(a: Side, b: Side) -> dict[str, Any]:
         return {}
     (ids_a, real_a), (ids_b, real_b) = a.prompts, b.prompts
     same = digests(ids_a, real_a) == digests(ids_b, real_b)
-    first = real_a.argmax(axis=1) != real_b.argmax(axis=1)
+    first = first_true(real_a) != first_true(real_b)
     return {"prompt_differs": ~same, "prompt_moved": same & first}

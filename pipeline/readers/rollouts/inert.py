@@ -39,6 +39,10 @@ class Inert:
         made.items, made.parts = {}, []
         return made
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Inert:
+        """Remember what it would have been called with."""
+        return Inert(self, *args, **kwargs)
+
     def __setstate__(self, state: Any) -> None:
         self.state = state
 

@@ -79,6 +79,7 @@ def text_value(micro: int, key: str, texts: list[str]) -> Value:
 def ragged_value(micro: int, key: str, rows: list[Any], dtype: str = "") -> Value:
     """Return lists of different lengths, one a sample, as a rectangle with lengths."""
     arrays = [np.asarray(row) for row in rows]
+    arrays = [a.astype(np.float64) if a.dtype == object else a for a in arrays]  # None is NaN
     kinds = [array.dtype for array in arrays if array.size]
     kind = np.result_type(*kinds) if kinds else np.dtype("float32")
     inner = next((array.shape[1:] for array in arrays if array.ndim > 1), ())

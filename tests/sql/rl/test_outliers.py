@@ -11,7 +11,8 @@ def test_contexts_far_from_the_rest(ask) -> None:
         "k 5 0 0 1 9 0.12 0.3",
     ]
     db = ask("rl/outliers").table("clean_tokens", COLUMNS, *rows)
-    assert db.rows() == [("k", 0, 1, 2, 5, 2, -0.3, 3)]
+    db.table("pairs", "pair uid sample", "2 u 1")
+    assert db.rows() == [("k", 0, 1, 2, 5, 2, -0.3, 3, "u", 1)]
 
 
 def test_nothing(ask) -> None:
