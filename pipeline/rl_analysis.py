@@ -65,16 +65,17 @@ def compare_collections(sides: Sides, store: Store, engine: Engine) -> dict[str,
         DumpError: a part cannot be read.
     """
     try:
-        _fill(store, INDEXED, engine.map(index_parts, _index_tasks(sides, engine)))
+        _fill(store, INDEXED, engine, index_parts, _index_tasks(sides, engine))
+        _check_pair(store, sides)
         match = choose_match(store, one_dump=sides.keys is not None)
         setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
         store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
         tasks = _measure_tasks(sides, setting, _pairs(store), engine)
-        _fill(store, MEASURED, engine.map(measure, tasks))
+        _fill(store, MEASURED, engine, measure, tasks)
         result = rl_diff(store, setting)
         worst = store.rows("rl/worst_samples")
         shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
-        _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine.map(show_sample, shown))
+        _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine, show_sample, shown)
     finally:
         engine.close()
     return {"tool": "rl", "schema": 1, "a": str(sides.a.path), "b": str(sides.b.path), **result}
@@ -90,16 +91,28 @@ def _index_tasks(sides: Sides, engine: Engine) -> list[Any]:
 def _fill(
     store: Store,
     tables: dict[str, dict[str, str]],
-    done: Iterable[tuple[Any, dict[str, pa.Table] | Failure]],
+    engine: Engine,
+    task: Callable[[Any], dict[str, pa.Table]],
+    items: list[Any],
 ) -> None:
-    """Make tables of what the tasks bring."""
+    """Make tables of what tasks bring, in the order of the items, whenever they are done."""
     for table, columns in tables.items():
         store.fill(table, columns, [])
-    for task, result in done:
+    done = {id(item): result for item, result in engine.map(task, items)}
+    for item in items:
+        result = done[id(item)]
         if isinstance(result, Failure):
-            raise DumpError(f"{task} could not be compared: {result.reason}")
+            raise DumpError(f"{item} could not be compared: {result.reason}")
         for table, rows in result.items():
             store.add_arrow(table, rows)
+
+
+def _check_pair(store: Store, sides: Sides) -> None:
+    """Raise DumpError if a key that was asked for is not there."""
+    known = [row["key"] for row in store.rows("rl/side_keys")]
+    for key in sides.keys or ():
+        if key not in known:
+            raise DumpError(f"{sides.a.path} has no key {key}; its keys are {', '.join(known)}")
 
 
 def _pairs(store: Store) -> dict[str, np.ndarray[Any, Any]]:

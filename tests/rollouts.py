@@ -91,7 +91,7 @@ class Rollouts:
                 **shared,
                 "log_prob": own,
                 "old_log_prob": own,
-                "rollout_log_prob": self._log_probs(place, temperature, True),
+                "rollout_log_prob": self._log_probs(place, TEMPERATURE, True),
                 "advantages": advantages.astype("f4"),
                 "loss": np.float32(loss),
             }
