@@ -28,7 +28,7 @@ from .shards import Shard, open_dump
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("source", help="a dump of msprobe, a folder or s3://...")
+    parser.add_argument("source", help="a dump of msprobe, a folder or s3://...; or RL data")
     parser.add_argument("dump", type=Path, help="folder for the shards; new or empty")
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

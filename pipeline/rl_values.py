@@ -184,8 +184,8 @@ def log_prob_sums(a: Array, b: Array, counted: Array) -> dict[str, Any]:
         b: of the other, [m, width].
         counted: which of them to look at [m, width].
     """
-    x, y = (one * counted for one in _floats(a, b))
     with np.errstate(invalid="ignore", over="ignore"):
+        x, y = (one * counted for one in _floats(a, b))
         if not np.isfinite(x.sum() + y.sum()):  # NaN times 0 is NaN
             use = counted & np.isfinite(a) & np.isfinite(b)
             x, y = np.where(use, a, 0), np.where(use, b, 0)
