@@ -17,15 +17,17 @@ from .options import add_common, out_folder, say, share
 from .output import exit_code, strict_json, write_result
 from .render_rl import rl_text
 from .rl_analysis import Sides, compare_collections, rl_store
-from .rl_collection import open_collection
+from .rl_nodes import open_on_nodes
 from .rl_sheets import write_sheets
 from .settings import cpu_count
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("a", type=Path, help="RL data: of crossrank, SingleSave, or a trainer")
-    parser.add_argument("b", type=Path, nargs="?", help="what to compare with; not with --pair")
+    parser.add_argument(
+        "a", help="RL data: of crossrank, SingleSave, or a trainer; node://FOLDER: on each node"
+    )
+    parser.add_argument("b", nargs="?", help="what to compare with; not with --pair")
     parser.add_argument(
         "--pair", nargs=2, metavar=("KEY_A", "KEY_B"),
         help="compare two log-probs of one run: rollout_log_prob old_log_prob",
@@ -39,11 +41,11 @@ def run(args: Namespace) -> int:
     if bool(args.pair) == bool(args.b):
         raise UsageError("give two collections (rl A B), or one with --pair KEY_A KEY_B")
     say(args, f"pipeline.rl from {Path(__file__).resolve()}")
-    a = open_collection(args.a, args.step)
-    b = open_collection(args.b, args.step) if args.b else a
+    engine = _engine(args)
+    a = open_on_nodes(args.a, args.step, engine)
+    b = open_on_nodes(args.b, args.step, engine) if args.b else a
     sides = Sides(a, b, tuple(args.pair) if args.pair else None)
     statements: list[str] = []
-    engine = _engine(args, sides)
     out = out_folder(args)
     explain = statements.append if args.explain else None
     with rl_store(share(args, 1), explain) as store:
@@ -57,11 +59,10 @@ def run(args: Namespace) -> int:
     return exit_code(_as_found(result["verdict"]), args.fail_on)
 
 
-def _engine(args: Namespace, sides: Sides) -> Engine:
+def _engine(args: Namespace) -> Engine:
     if on_ray(args.engine, args.address):
         return ray_engine(args.workers, args.address)
-    steps = len({part.step for part in sides.a.parts})
-    return LocalEngine(args.workers or max(1, min(cpu_count(), steps)))
+    return LocalEngine(args.workers or cpu_count())
 
 
 def _as_found(verdict: str) -> str:

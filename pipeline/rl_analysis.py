@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from .readers.rollouts import Part
 from .rl_collection import Collection
 from .rl_index import index_parts, index_tasks
 from .rl_measure import MeasureTask, measure
+from .rl_nodes import fetched, node_of
 from .rl_shown import show_sample, show_tasks
 from .rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, SHOWN_TOKENS, TOKENS
 from .settings import Limits
@@ -92,14 +93,25 @@ def _fill(
     store: Store,
     tables: dict[str, dict[str, str]],
     engine: Engine,
-    task: Callable[[Any], dict[str, pa.Table]],
-    items: list[Any],
+    work: Callable[[Any], dict[str, pa.Table]],
+    items: Sequence[Any],
 ) -> None:
     """Make tables of what tasks bring, in the order of the items, whenever they are done."""
     for table, columns in tables.items():
         store.fill(table, columns, [])
-    done = {id(item): result for item, result in engine.map(task, items)}
-    for item in items:
+    sent: list[Any] = []
+
+    def ready() -> Iterator[Any]:
+        for item in items:
+            files = fetched(item.parts, engine)
+            sent.append(replace(item, fetched=files) if files else item)
+            yield sent[-1]
+
+    done = {
+        id(item): result
+        for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts))
+    }
+    for item in sent:
         result = done[id(item)]
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {result.reason}")

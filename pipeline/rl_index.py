@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,12 @@ class IndexTask:
     """Parts of one side, to be listed."""
 
     side: str
-    parts: tuple[tuple[int, Part], ...]
+    numbered: tuple[tuple[int, Part], ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it reads; all lie on one node."""
+        return tuple(part for _, part in self.numbered)
 
     def __str__(self) -> str:
         return f"{self.side}, {len(self.parts)} parts"
@@ -27,18 +33,20 @@ class IndexTask:
 
 def index_tasks(side: str, parts: Iterable[Part], workers: int) -> list[IndexTask]:
     """Return the parts of one side, dealt out to workers."""
-    numbered = list(enumerate(parts))
+    numbered = sorted(enumerate(parts), key=lambda one: (one[1].node, one[0]))
     share = max(1, -(-len(numbered) // (2 * workers)))
     return [
-        IndexTask(side, tuple(numbered[start : start + share]))
-        for start in range(0, len(numbered), share)
+        IndexTask(side, tuple(some[start : start + share]))
+        for _, group in groupby(numbered, key=lambda one: one[1].node)
+        for some in [list(group)]
+        for start in range(0, len(some), share)
     ]
 
 
 def index_parts(task: IndexTask) -> dict[str, pa.Table]:
     """Return table -> rows of some parts; runs in a worker."""
     samples, keys = [no_rows(SAMPLES)], [no_rows(KEYS)]
-    for number, part in task.parts:
+    for number, part in task.numbered:
         known = sorted(part_keys(part))
         place = {"side": task.side, "part": number, "step": part.step, "rank": part.rank}
         keys.append(arrow_table(KEYS, {**place, "key": known}))

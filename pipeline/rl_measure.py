@@ -13,6 +13,7 @@ from .readers.rollouts import Part, Value, read_part
 from .readers.rollouts.names import IDENTITY, LOG_PROBS
 from .readers.rollouts.names import TOKENS as TOKEN_KEYS
 from .rl_batches import Array, Batch, batches, trusted_pad
+from .rl_nodes import laid_out
 from .rl_pairs import Aligned, Side, facts
 from .rl_routing import routing
 from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, arrow_table, no_rows
@@ -42,6 +43,7 @@ class MeasureTask:
         keys: canonical names; None: all.
         facts: whether ids, masks and tokens are this task's.
         share: of the samples, whose tokens go into `tokens`.
+        fetched: files of parts that lie on several nodes.
     """
 
     step: int
@@ -52,6 +54,12 @@ class MeasureTask:
     keys: frozenset[str] | None
     facts: bool
     share: float
+    fetched: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it reads."""
+        return tuple(part for _, part in (*self.a, *self.b))
 
     def __str__(self) -> str:
         return f"step {self.step}, {'all keys' if self.keys is None else sorted(self.keys)}"
@@ -60,7 +68,8 @@ class MeasureTask:
 def measure(task: MeasureTask) -> dict[str, pa.Table]:
     """Return table -> rows of one task; runs in a worker."""
     wanted = None if task.keys is None else task.keys | set(IDENTITY)
-    a, b = (_read(parts, wanted) for parts in (task.a, task.b))
+    with laid_out(task.parts, task.fetched) as here:
+        a, b = (_read([(n, here[p]) for n, p in parts], wanted) for parts in (task.a, task.b))
     pad = trusted_pad(batch for side in (a, b) for _, some in side.values() for batch in some)
     a, b = _padded(a, pad), _padded(b, pad)
     found: dict[str, list[pa.Table]] = {

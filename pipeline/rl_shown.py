@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from .readers.rollouts import Part, read_part
 from .readers.rollouts.names import IDENTITY
 from .rl_batches import Batch, batches
+from .rl_nodes import laid_out
 from .rl_tables import SHOWN_TOKENS, arrow_table, no_rows
 
 PROMPT_END, WINDOW = 48, 192
@@ -27,12 +28,19 @@ class ShowTask:
         a: its part, micro step and row on side A.
         b: on side B.
         keys: of the log-prob on either side.
+        fetched: files of parts that lie on several nodes.
     """
 
     row: Mapping[str, Any]
     a: tuple[Part, int, int]
     b: tuple[Part, int, int]
     keys: tuple[str, str]
+    fetched: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it reads."""
+        return self.a[0], self.b[0]
 
     def __str__(self) -> str:
         return f"sample {self.row['sample']} of step {self.row['step']}"
@@ -40,7 +48,9 @@ class ShowTask:
 
 def show_sample(task: ShowTask) -> dict[str, pa.Table]:
     """Return the tokens of one sample; runs in a worker."""
-    a, b = _batch(task.a, task.keys[0]), _batch(task.b, task.keys[1])
+    with laid_out(task.parts, task.fetched) as here:
+        a = _batch((here[task.a[0]], *task.a[1:]), task.keys[0])
+        b = _batch((here[task.b[0]], *task.b[1:]), task.keys[1])
     place = {"key": task.row["key"], "pair": task.row["pair"]}
     tables = [no_rows(SHOWN_TOKENS)]
     if a.prompts is not None:

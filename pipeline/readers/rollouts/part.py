@@ -30,6 +30,7 @@ class Part:
         rank: global rank; the node's running number where a trainer writes none.
         files: what to read.
         bytes: their size.
+        node: where they lie, when only one node can read them; else empty.
     """
 
     module: str
@@ -37,6 +38,7 @@ class Part:
     rank: int
     files: tuple[str, ...]
     bytes: int = 0
+    node: str = ""
 
 
 @dataclass(frozen=True)
