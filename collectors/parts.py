@@ -120,8 +120,7 @@ def write_rollouts(
     with pq.ParquetWriter(
         path,
         schema,
-        compression="zstd",
-        compression_level=1,
+        compression="lz4",  # twice the speed of reading zstd, for a fifth more bytes
         use_dictionary=texts,
         write_statistics=["key"],
     ) as writer:

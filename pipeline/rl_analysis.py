@@ -111,12 +111,16 @@ def _fill(
         id(item): result
         for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts))
     }
+    brought: dict[str, list[pa.Table]] = {table: [] for table in tables}
     for item in sent:
         result = done[id(item)]
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {result.reason}")
         for table, rows in result.items():
-            store.add_arrow(table, rows)
+            brought[table].append(rows)
+    for table, pieces in brought.items():
+        if pieces:
+            store.add_arrow(table, pa.concat_tables(pieces))
 
 
 def _check_pair(store: Store, sides: Sides) -> None:

@@ -75,14 +75,15 @@ def measure(task: MeasureTask) -> dict[str, pa.Table]:
     found: dict[str, list[pa.Table]] = {
         "pair_facts": [no_rows(PAIR_FACTS)],
         "pair_values": [no_rows(PAIR_VALUES)],
-        "arrays": [no_rows(ARRAYS)],
         "tokens": [no_rows(TOKENS)],
     }
+    arrays: list[dict[str, Any]] = []
     for (part, batch), chosen in _by_batch(task.pairs, a):
         aligned = _aligned(task.pairs, chosen, batch, b) if len(chosen) else None
         if aligned:
-            _measure_samples(task, aligned, found, _rank(task.a, part), batch)
-        _measure_places(task, _rank(task.a, part), batch, b, found, _same(task, chosen, b))
+            arrays += _measure_samples(task, aligned, found, _rank(task.a, part), batch)
+        arrays += _measure_places(task, _rank(task.a, part), batch, b, _same(task, chosen, b))
+    found["arrays"] = [_rows(arrays)]
     return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
 
@@ -152,7 +153,8 @@ def _same(
 
 def _measure_samples(
     task: MeasureTask, aligned: Aligned, found: dict[str, list[pa.Table]], rank: int, batch: Batch
-) -> None:
+) -> Iterator[dict[str, Any]]:
+    """Compare the samples key by key; add to the tables, and yield the rows of `arrays`."""
     flips, counts = routing(aligned)
     if task.facts:
         found["pair_facts"].append(arrow_table(PAIR_FACTS, facts(aligned) | counts))
@@ -168,7 +170,7 @@ def _measure_samples(
         rows_a, rows_b = aligned.a.rows(a_key), aligned.b.rows(b_key)
         name = named.get((a_key, b_key), a_key)
         described = {**place, "micro": batch.micro, **_described(name, aligned, a_key, b_key)}
-        found["arrays"].append(_row(described | array_difference(rows_a, rows_b)))
+        yield described | array_difference(rows_a, rows_b)
         if a_key not in LAYOUT and rows_a.dtype != object and rows_b.dtype != object:
             measured = _values(aligned, name, a_key, b_key, rows_a, rows_b)
             found["pair_values"].append(arrow_table(PAIR_VALUES, measured))
@@ -194,8 +196,8 @@ def _described(name: str, aligned: Aligned, a_key: str, b_key: str) -> dict[str,
     }
 
 
-def _row(content: Mapping[str, Any]) -> pa.Table:
-    return arrow_table(ARRAYS, {name: [content.get(name)] for name in ARRAYS})
+def _rows(arrays: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return arrow_table(ARRAYS, {name: [row.get(name) for row in arrays] for name in ARRAYS})
 
 
 def _values(
@@ -219,7 +221,7 @@ def _values(
             content[f"length_{name_of}"] = np.ma.masked_where(lengths == side.real, lengths)
             counted &= (lengths == side.real)[:, None]
     flat_a, flat_b = flat_a[:, :width], flat_b[:, :width]
-    content |= counted_differences(flat_a, flat_b, counted)
+    content |= counted_differences(flat_a, flat_b, counted, rounding=name not in LOG_PROBS)
     if name in LOG_PROBS:
         content |= log_prob_sums(flat_a, flat_b, counted)
     elif width == 1:
@@ -232,10 +234,9 @@ def _measure_places(
     rank: int,
     batch: Batch,
     b: Mapping[int, tuple[int, list[Batch]]],
-    found: dict[str, list[pa.Table]],
     same: Mapping[tuple[int, int], bool],
-) -> None:
-    """Compare what is no list of samples with what stands at the same place in B."""
+) -> Iterator[dict[str, Any]]:
+    """Yield how what is no list of samples differs from what stands at the same place in B."""
     here = [
         (number, one)
         for number, (b_rank, some) in b.items()
@@ -265,7 +266,7 @@ def _measure_places(
                 "value_1": _scalar(value),
                 "value_2": _scalar(partner),
             }
-            found["arrays"].append(_row(content | array_difference(value.array, partner.array)))
+            yield content | array_difference(value.array, partner.array)
 
 
 def _scalar(value: Value) -> float | None:

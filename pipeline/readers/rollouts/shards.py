@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from collectors.layout import ROLLOUT, shard_dirs
 from collectors.schema import ROLLOUTS
 
 from .dtypes import decode
-from .names import canonical
+from .names import TEXTS, canonical
 from .part import Part, ReadError, Value, ragged_value, text_value, wanted
 
 MODULE = "shards"
@@ -48,11 +51,16 @@ def read(part: Part, keys: Collection[str] | None) -> list[Value]:
 
 
 def keys(part: Part) -> set[str]:
-    """Return the keys of one step and rank."""
+    """Return the keys of one step and rank, from footers where these tell."""
     found = set()
     for file in part.files:
         try:
-            table = pq.read_table(file, columns=["key", "dtype"], partitioning=None)
+            opened = _opened(file)
+            known = {key for key in _groups(opened) if key}
+            if len(known) == opened.num_row_groups and not known & set(TEXTS):
+                found |= {canonical(key) for key in known}
+                continue
+            table = opened.read(columns=["key", "dtype"])
         except (OSError, ValueError, pa.ArrowException):
             continue  # told of where its values are read
         rows = zip(*(table.column(name).to_pylist() for name in ("key", "dtype")), strict=True)
@@ -60,15 +68,31 @@ def keys(part: Part) -> set[str]:
     return found
 
 
-def _tables(file: str, keys: Collection[str] | None) -> Iterator[pa.Table]:
-    opened = pq.ParquetFile(file)
+def _opened(file: str) -> pq.ParquetFile:
+    """Return an open file; a thread's last ones stay open, since keys are read one by one."""
+    return _kept(file, os.stat(file).st_mtime_ns, threading.get_ident())
+
+
+@lru_cache(maxsize=16)
+def _kept(file: str, changed: int, thread: int) -> pq.ParquetFile:
+    return pq.ParquetFile(file)
+
+
+def _groups(opened: pq.ParquetFile) -> list[str | None]:
+    """Return the key of each row group; None where it holds several, or does not tell."""
     place = opened.schema_arrow.get_field_index("key")
-    groups = []
-    for number in range(opened.num_row_groups):
-        known = opened.metadata.row_group(number).column(place).statistics
-        one = known.min if known and known.has_min_max and known.min == known.max else None
-        if one is None or wanted(canonical(one), keys) or wanted(canonical(one, text=True), keys):
-            groups.append(number)
+    columns = [opened.metadata.row_group(n).column(place) for n in range(opened.num_row_groups)]
+    told = [column.statistics for column in columns]
+    return [k.min if k and k.has_min_max and k.min == k.max else None for k in told]
+
+
+def _tables(file: str, keys: Collection[str] | None) -> Iterator[pa.Table]:
+    opened = _opened(file)
+    groups = [
+        number
+        for number, key in enumerate(_groups(opened))
+        if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
+    ]
     if groups:
         yield opened.read_row_groups(groups, use_threads=False)
 
