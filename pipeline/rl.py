@@ -21,6 +21,9 @@ from .rl_nodes import open_on_nodes
 from .rl_sheets import write_sheets
 from .settings import cpu_count
 
+PROCESS_BYTES = 64 * 2**20
+"""From this size on, several processes are worth their start."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
@@ -41,10 +44,15 @@ def run(args: Namespace) -> int:
     if bool(args.pair) == bool(args.b):
         raise UsageError("give two collections (rl A B), or one with --pair KEY_A KEY_B")
     say(args, f"pipeline.rl from {Path(__file__).resolve()}")
-    engine = _engine(args)
+    on_cluster = on_ray(args.engine, args.address)
+    engine: Engine = LocalEngine(1)
+    if on_cluster:
+        engine = ray_engine(args.workers, args.address)
     a = open_on_nodes(args.a, args.step, engine)
     b = open_on_nodes(args.b, args.step, engine) if args.b else a
     sides = Sides(a, b, tuple(args.pair) if args.pair else None)
+    if not on_cluster:
+        engine = _local_engine(args.workers or cpu_count(), sides)
     statements: list[str] = []
     out = out_folder(args)
     explain = statements.append if args.explain else None
@@ -59,10 +67,10 @@ def run(args: Namespace) -> int:
     return exit_code(_as_found(result["verdict"]), args.fail_on)
 
 
-def _engine(args: Namespace) -> Engine:
-    if on_ray(args.engine, args.address):
-        return ray_engine(args.workers, args.address)
-    return LocalEngine(args.workers or cpu_count())
+def _local_engine(workers: int, sides: Sides) -> Engine:
+    """Return processes where there is enough to do to pay for their start."""
+    size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
+    return LocalEngine(workers if size > PROCESS_BYTES else 1, processes=True)
 
 
 def _as_found(verdict: str) -> str:
