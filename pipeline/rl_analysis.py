@@ -26,6 +26,8 @@ from .store import Store
 
 STEP_BYTES = 512 * 2**20
 """A step that is larger on disk is measured key by key."""
+HELD_BYTES = 64 * 2**20
+"""Rows that are kept back to be added together; the database itself spills to disk."""
 MOST_TOKENS = 300_000
 """Tokens that rules look at one by one; of more, those of an even choice of samples."""
 
@@ -100,6 +102,8 @@ def _fill(
     for table, columns in tables.items():
         store.fill(table, columns, [])
     sent: list[Any] = []
+    done: dict[int, dict[str, pa.Table]] = {}
+    held: list[dict[str, pa.Table]] = []
 
     def ready() -> Iterator[Any]:
         for item in items:
@@ -107,20 +111,25 @@ def _fill(
             sent.append(replace(item, fetched=files) if files else item)
             yield sent[-1]
 
-    done = {
-        id(item): result
-        for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts))
-    }
-    brought: dict[str, list[pa.Table]] = {table: [] for table in tables}
-    for item in sent:
-        result = done[id(item)]
+    added = 0
+    for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {result.reason}")
-        for table, rows in result.items():
-            brought[table].append(rows)
-    for table, pieces in brought.items():
-        if pieces:
-            store.add_arrow(table, pa.concat_tables(pieces))
+        done[id(item)] = result
+        while added < len(sent) and id(sent[added]) in done:
+            held.append(done.pop(id(sent[added])))
+            sent[added] = None  # its files may be large
+            added += 1
+        if sum(rows.nbytes for tables in held for rows in tables.values()) > HELD_BYTES:
+            _add(store, held)
+    _add(store, held)
+
+
+def _add(store: Store, held: list[dict[str, pa.Table]]) -> None:
+    """Add what is held to the tables, in one piece each, and forget it."""
+    for table in held[0] if held else ():
+        store.add_arrow(table, pa.concat_tables([tables[table] for tables in held]))
+    held.clear()
 
 
 def _check_pair(store: Store, sides: Sides) -> None:
