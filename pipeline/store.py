@@ -48,6 +48,7 @@ class Store:
         )
         # each question that reads a view of files binds all of them anew
         self.con.execute("SET parquet_metadata_cache = true")
+        self.limits = limits
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
@@ -83,6 +84,11 @@ class Store:
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             self.con.executemany("INSERT INTO " + table + " VALUES (" + marks + ")", rows)
+
+    def take(self, table: str, rows: pa.Table) -> None:
+        """Make a table of Arrow rows."""
+        self.con.from_arrow(rows).create(table)
+        self._known.add(table)
 
     def view(self, table: str, relation: duckdb.DuckDBPyRelation) -> None:
         """Make `table` a view: its rows are read anew whenever they are asked for."""
@@ -149,6 +155,11 @@ class Store:
         self.answer(name)
         answer = self.con.table(load(name).table)
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
+
+    def arrow_of(self, name: str) -> pa.Table:
+        """Return the rows of one question as Arrow."""
+        self.answer(name)
+        return self.con.table(load(name).table).to_arrow_table()
 
     def pack(self, name: str) -> bytes:
         """Return the rows of one question as a Parquet file."""

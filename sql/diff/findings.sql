@@ -1,0 +1,105 @@
+-- diff/findings: one row per pair of calls about which there is something to say, with its status.
+--
+-- suspect, dtype, shape, argument, nonfinite, random: it begins here. `suspect` also where inputs
+-- that differ by little, or only in dtype, turn into an output that differs by far more than they
+-- do. propagated: an earlier difference explains it. drift, requires_grad, recompute: notes.
+--
+-- scope:   rank
+-- uses:    lib/operation_key, lib/is_random
+-- reads:   pairs            one row per pair of calls, from diff/pairs
+--          call_states      one row per pair of calls, from diff/call_states
+--          differing        one row per pair of calls with something wrong, from diff/differing
+--          tensor_pairs     one row per pair of tensors, from diff/tensor_pairs
+--          argument_pairs   one row per pair of calls with another argument, from
+--                           diff/argument_pairs
+--          sources          one row per pair of calls that reads what only one dump made, from
+--                           diff/sources
+--          target_calls     one row per call of the target
+-- params:  none
+-- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT,
+--          "call" VARCHAR, bench_call VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
+--          module VARCHAR, status VARCHAR, slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN,
+--          weight BOOLEAN, outside BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
+--          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
+--          bench_value VARCHAR, source_call VARCHAR, source_bench_call VARCHAR, stack_id UBIGINT
+WITH judged AS (
+  SELECT
+    s.*,
+    d.drift,
+    d.explained,
+    d.slot,
+    d.weight,
+    d.outside,
+    s.out_kind = 'value'
+      AND (
+        (s.out_ratio > 1 AND s.out_ratio > 4 * greatest(s.in_ratio, 0.25))
+        OR (s.out_norm > 1 AND s.out_norm > 8 * greatest(s.in_norm, 0.125))
+      ) AS jumps
+  FROM call_states AS s
+  LEFT JOIN differing AS d USING (step, bench_seq, target_seq)
+),
+told AS (
+  SELECT
+    p.*,
+    j.* EXCLUDE (step, rank, bench_seq, target_seq),
+    CASE
+      WHEN j.drift THEN 'drift'
+      WHEN j.in_kind = 'argument' THEN 'argument'
+      WHEN j.in_kind IS NOT NULL AND NOT j.explained
+        THEN CASE j.in_kind WHEN 'value' THEN 'suspect' ELSE j.in_kind END
+      WHEN j.in_kind IS NULL AND j.out_kind IS NOT NULL AND is_random(operation_key(p.api))
+        THEN 'random'
+      WHEN j.in_kind IS NOT NULL
+        THEN CASE WHEN j.jumps AND p.phase <> 'optimizer' THEN 'suspect' ELSE 'propagated' END
+      WHEN j.out_kind = 'value' THEN CASE WHEN j.jumps THEN 'suspect' ELSE 'drift' END
+      WHEN j.out_kind IS NOT NULL THEN j.out_kind
+      WHEN j.other_grad IS NOT NULL THEN 'requires_grad'
+      WHEN p.how = 'recompute' THEN 'recompute'
+    END AS status
+  FROM pairs AS p
+  JOIN judged AS j USING (step, bench_seq, target_seq)
+)
+SELECT
+  t.step,
+  t.rank,
+  t.bench_rank,
+  t.target_seq AS seq,
+  t.bench_seq,
+  t."call",
+  t.bench_call,
+  t.api,
+  t.phase,
+  t.kind,
+  t.module,
+  t.status,
+  coalesce(x.slot, t.slot, t.other_grad) AS slot,
+  coalesce(x.bench_slot, t.slot, t.other_grad) AS bench_slot,
+  coalesce(x.is_input, t.in_kind IS NOT NULL) AS is_input,
+  coalesce(t.weight, false) AS weight,
+  coalesce(t.outside, false) AS outside,
+  x.ratio,
+  x.tolerance,
+  x.max_rel,
+  x.max_error,
+  t.in_ratio,
+  x.dtype,
+  x.bench_dtype,
+  a.value,
+  a.bench_value,
+  s.target_call AS source_call,
+  s.bench_call AS source_bench_call,
+  c.stack_id
+FROM told AS t
+LEFT JOIN tensor_pairs AS x
+  ON x.step = t.step AND x.bench_seq = t.bench_seq AND x.target_seq = t.target_seq
+  AND x.slot = CASE
+    WHEN t.status = 'suspect' AND t.explained THEN t.out_slot
+    ELSE coalesce(t.slot, t.other_grad)
+  END
+LEFT JOIN argument_pairs AS a
+  ON a.step = t.step AND a.bench_seq = t.bench_seq AND a.target_seq = t.target_seq
+LEFT JOIN sources AS s
+  ON s.step = t.step AND s.bench_seq = t.bench_seq AND s.target_seq = t.target_seq
+LEFT JOIN target_calls AS c ON c.step = t.step AND c.seq = t.target_seq
+WHERE t.status IS NOT NULL
+ORDER BY t.step, t.rank, t.bench_rank, t.target_seq, t.bench_seq
