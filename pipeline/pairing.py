@@ -9,6 +9,7 @@ from typing import Any
 from .loading import load_shards
 from .settings import Limits
 from .shards import Shard
+from .sqlfile import load
 from .store import Store
 from .wording import ranges
 
@@ -18,6 +19,8 @@ SIDE_QUESTIONS = {
     "stacks": "diff/stacks",
 }
 """Table of a side -> the question whose rows it holds."""
+ACROSS_RANKS = ("health/shards", "comm/groups", "comm/operations")
+"""Asked of the target where it has several ranks: what orders their calls."""
 
 ERRORS = {
     "step": "BIGINT",
@@ -65,17 +68,9 @@ class RankPair:
     limits: Limits
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def shards(self) -> tuple[Shard, ...]:
-        """Return the shards of the target."""
-        return self.target.shards
-
     def __str__(self) -> str:
-        return f"rank {self.shards[0].rank}, step {ranges(shard.step for shard in self.shards)}"
-
-    def split(self) -> list[RankPair]:
-        """Return the parts that may be tried one by one: there are none."""
-        return [self]
+        shards = self.target.shards
+        return f"rank {shards[0].rank}, step {ranges(shard.step for shard in shards)}"
 
 
 def compare_ranks(task: RankPair) -> dict[str, bytes]:
@@ -87,7 +82,7 @@ def compare_ranks(task: RankPair) -> dict[str, bytes]:
 
 def load_pair(store: Store, task: RankPair) -> None:
     """Make the tables that the questions of a pair read."""
-    _load_sides(store, task.bench, task.target)
+    _load_sides(store, task.bench, task.target, across=ACROSS_RANKS)
     noise: list[tuple[Any, ...]] = []
     for run in task.noise:
         noise += _noise(task, run)
@@ -95,13 +90,15 @@ def load_pair(store: Store, task: RankPair) -> None:
     store.fill("real_errors", REAL_ERRORS, [])
 
 
-def _load_sides(store: Store, bench: Side, target: Side) -> None:
+def _load_sides(store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()) -> None:
     for name, side in (("bench", bench), ("target", target)):
         with Store(store.limits, store.params) as source:
             load_shards(source, side.kind, side.shards)
             for table, question in SIDE_QUESTIONS.items():
                 store.take(f"{name}_{table}", source.arrow_of(question))
-            store.take(f"{name}_files", source.con.table("shard_files").to_arrow_table())
+            if name == "target":
+                for question in across:
+                    store.take(load(question).table, source.arrow_of(question))
     uneven = store.arrow_of("diff/uneven")
     pairs: list[tuple[int, int, int]] = []
     if len(uneven):

@@ -17,11 +17,11 @@
 --          target_calls     one row per call of the target
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT,
---          "call" VARCHAR, bench_call VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
+--          name VARCHAR, bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
 --          module VARCHAR, status VARCHAR, slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN,
 --          weight BOOLEAN, outside BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
---          bench_value VARCHAR, source_call VARCHAR, source_bench_call VARCHAR, stack_id UBIGINT
+--          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT
 WITH judged AS (
   SELECT
     s.*,
@@ -65,8 +65,8 @@ SELECT
   t.bench_rank,
   t.target_seq AS seq,
   t.bench_seq,
-  t."call",
-  t.bench_call,
+  t.name,
+  t.bench_name,
   t.api,
   t.phase,
   t.kind,
@@ -86,8 +86,8 @@ SELECT
   x.bench_dtype,
   a.value,
   a.bench_value,
-  s.target_call AS source_call,
-  s.bench_call AS source_bench_call,
+  s.target_name AS source_name,
+  s.bench_name AS source_bench_name,
   c.stack_id
 FROM told AS t
 LEFT JOIN tensor_pairs AS x

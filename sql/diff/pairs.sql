@@ -7,7 +7,7 @@
 --          forward_pairs   one row per pair of calls, from diff/forward_pairs
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, bench_seq BIGINT, target_seq BIGINT,
---          how VARCHAR, bench_call VARCHAR, "call" VARCHAR, api VARCHAR, phase VARCHAR,
+--          how VARCHAR, bench_name VARCHAR, name VARCHAR, api VARCHAR, phase VARCHAR,
 --          kind VARCHAR, module VARCHAR
 WITH backward_pairs AS (
   SELECT p.step, b.seq AS bench_seq, t.seq AS target_seq, 'forward' AS how
@@ -26,8 +26,8 @@ SELECT
   p.bench_seq,
   p.target_seq,
   p.how,
-  b.name AS bench_call,
-  t.name AS "call",
+  b.name AS bench_name,
+  t.name,
   t.api,
   t.phase,
   t.kind,

@@ -10,8 +10,8 @@
 --          bench_tensors    one row per tensor of the benchmark
 --          target_tensors   one row per tensor of the target
 -- params:  none
--- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, target_call VARCHAR,
---          bench_call VARCHAR
+-- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, target_name VARCHAR,
+--          bench_name VARCHAR
 WITH inputs AS (
   SELECT 'target' AS side, d.step, d.bench_seq, d.target_seq, d.target_seq AS seq, t.*
     EXCLUDE (step, seq)
@@ -26,7 +26,7 @@ WITH inputs AS (
   WHERE NOT d.explained AND NOT d.drift
 ),
 outputs AS (
-  SELECT u.side, u."call", t.*
+  SELECT u.side, u.name, t.*
   FROM unpaired AS u
   JOIN (
     SELECT 'target' AS side, * FROM target_tensors
@@ -36,7 +36,7 @@ outputs AS (
   WHERE t.direction = 'output'
 ),
 made AS (
-  SELECT i.side, i.step, i.bench_seq, i.target_seq, arg_max(o."call", o.seq) AS "call"
+  SELECT i.side, i.step, i.bench_seq, i.target_seq, arg_max(o.name, o.seq) AS name
   FROM inputs AS i
   JOIN outputs AS o
     ON o.side = i.side AND o.step = i.step AND o.seq < i.seq AND o.numel = i.numel
@@ -52,7 +52,7 @@ SELECT
   step,
   bench_seq,
   target_seq,
-  any_value("call") FILTER (WHERE side = 'target') AS target_call,
-  any_value("call") FILTER (WHERE side = 'bench') AS bench_call
+  any_value(name) FILTER (WHERE side = 'target') AS target_name,
+  any_value(name) FILTER (WHERE side = 'bench') AS bench_name
 FROM made
 GROUP BY step, bench_seq, target_seq

@@ -10,7 +10,7 @@
 --          pairs           one row per pair of calls, from diff/pairs
 --          call_states     one row per pair of calls, from diff/call_states
 -- params:  none
--- returns: step BIGINT, rank BIGINT, side VARCHAR, seq BIGINT, "call" VARCHAR, module VARCHAR,
+-- returns: step BIGINT, rank BIGINT, side VARCHAR, seq BIGINT, name VARCHAR, module VARCHAR,
 --          anchor BIGINT, replaced BOOLEAN
 WITH alone AS (
   SELECT b.step, b.rank, 'bench' AS side, b.seq, b.name, b.module, max(p.target_seq) AS anchor
@@ -32,11 +32,11 @@ WITH alone AS (
   GROUP BY ALL
 ),
 blocks AS (
-  SELECT step, anchor, count(DISTINCT side) = 2 AS both FROM alone GROUP BY step, anchor
+  SELECT step, anchor, count(DISTINCT side) = 2 AS in_both FROM alone GROUP BY step, anchor
 ),
 followed AS (
   SELECT b.step, b.anchor, s.in_kind IS NULL AS agrees
-  FROM (SELECT step, anchor FROM blocks WHERE both) AS b
+  FROM (SELECT step, anchor FROM blocks WHERE in_both) AS b
   ASOF LEFT JOIN call_states AS s ON s.step = b.step AND s.target_seq > b.anchor
 )
 SELECT
@@ -44,10 +44,10 @@ SELECT
   a.rank,
   a.side,
   a.seq,
-  a.name AS "call",
+  a.name,
   a.module,
   a.anchor,
-  b.both AND coalesce(f.agrees, true) AS replaced
+  b.in_both AND coalesce(f.agrees, true) AS replaced
 FROM alone AS a
 JOIN blocks AS b ON b.step = a.step AND b.anchor IS NOT DISTINCT FROM a.anchor
 LEFT JOIN followed AS f ON f.step = a.step AND f.anchor = a.anchor

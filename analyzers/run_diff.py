@@ -1,0 +1,138 @@
+"""Where do two runs of one training part, and what followed from it?"""
+
+from __future__ import annotations
+
+from .base import Database, Row
+from .causal_order import earliest
+from .diff_words import hint_of, reason_of, source_of
+from .nan_words import own_frame
+
+RANK_QUESTIONS = (
+    "diff/pairs",
+    "diff/tensor_pairs",
+    "diff/unpaired",
+    "diff/findings",
+    "diff/finding_stacks",
+    "diff/summary",
+)
+"""Asked where a pair of ranks lies; everything else is asked over the answers of all."""
+
+ROOTS = ("suspect", "dtype", "shape", "argument", "random", "nonfinite")
+"""Statuses of a call at which a difference begins."""
+
+MOST_FINDINGS = 10_000
+"""Findings in the document; all stand in findings.parquet."""
+
+
+def run_diff(db: Database) -> Row:
+    """Return verdict, what was read, the first divergence, findings and warnings.
+
+    No first divergence means: what differs is less than rounding explains, or a note.
+    """
+    findings = _settled(db)
+    summary = db.rows("diff/summary")
+    roots = [f for f in findings if f["status"] in ROOTS]
+    first = _first(db, roots or [f for f in findings if f["status"] == "propagated"])
+    judged = sum(row["judged"] for row in summary)
+    verdict = "different" if first else "same" if judged else "unknown"
+    stacks = {(s["step"], s["rank"], s["seq"]): s["stack"] for s in db.rows("diff/finding_stacks")}
+    unpaired = [_unpaired(row) for row in db.rows("diff/unpaired")]
+    told = [_finding(f) for f in findings] + unpaired
+    warnings = []
+    if len(told) > MOST_FINDINGS:
+        text = f"{len(told):,} findings; the first {MOST_FINDINGS:,} are here, all in the tables"
+        warnings.append({"code": "shortened", "text": text})
+    return {
+        "verdict": verdict,
+        "read": _read(summary, judged),
+        "first_divergence": _divergence(first, stacks) if first else None,
+        "findings": told[:MOST_FINDINGS],
+        "warnings": warnings,
+    }
+
+
+def _settled(db: Database) -> list[Row]:
+    """Return the findings, with what came in by communication marked as propagated."""
+    received = {(r["step"], r["rank"], r["seq"]): r for r in db.rows("diff/received")}
+    return [
+        f | {"status": "propagated", "giver": received[key]}
+        if (key := (f["step"], f["rank"], f["seq"])) in received
+        else f
+        for f in db.rows("diff/findings")
+    ]
+
+
+def _first(db: Database, roots: list[Row]) -> Row | None:
+    """Return the earliest root, in causal order across ranks."""
+    if not roots:
+        return None
+    step = min(root["step"] for root in roots)
+    by_rank: dict[int, Row] = {}
+    for root in roots:
+        if root["step"] == step:
+            known = by_rank.setdefault(root["rank"], root)
+            by_rank[root["rank"]] = min(known, root, key=lambda row: int(row["seq"]))
+    if len(by_rank) == 1:
+        return next(iter(by_rank.values()))
+    return earliest(db.rows("diff/moments"), list(by_rank.values()))
+
+
+def _read(summary: list[Row], judged: int) -> Row:
+    totals = {
+        key: sum(row[key] for row in summary) for key in ("pairs", "only_in_bench", "only_in_target")
+    }
+    return totals | {
+        "ranks": len({row["rank"] for row in summary}),
+        "steps": sorted({row["step"] for row in summary}),
+        "tensors": judged,
+        "by_checksum": sum(row["by_checksum"] for row in summary),
+        "by_values": sum(row["by_values"] for row in summary),
+    }
+
+
+def _divergence(first: Row, stacks: dict[tuple[int, int, int], str]) -> Row:
+    frames = (stacks.get((first["step"], first["rank"], first["seq"])) or "").splitlines()
+    line = own_frame(frames)
+    return {
+        **_finding(first),
+        "seq": first["seq"],
+        "phase": first["phase"],
+        "reason": reason_of(first),
+        "source": source_of(first),
+        "line": line,
+        "stack": [frame.partition(" | ")[0] for frame in frames],
+        "hint": hint_of(first, line),
+    }
+
+
+def _finding(row: Row) -> Row:
+    metrics = {key: row[key] for key in ("max_rel", "max_error", "ratio") if row[key] is not None}
+    return {
+        "step": row["step"],
+        "rank": row["rank"],
+        "bench_rank": row["bench_rank"],
+        "call": row["name"],
+        "bench_call": row["bench_name"],
+        "module": row["module"],
+        "status": row["status"],
+        "slot": row["slot"],
+        "bench_slot": row["bench_slot"],
+        "metrics": metrics,
+        "tolerance": row["tolerance"],
+    }
+
+
+def _unpaired(row: Row) -> Row:
+    only = f"only_in_{row['side']}"
+    return {
+        "step": row["step"],
+        "rank": row["rank"],
+        "call": row["name"] if row["side"] == "target" else None,
+        "bench_call": row["name"] if row["side"] == "bench" else None,
+        "module": row["module"],
+        "status": "replaced" if row["replaced"] else only,
+        "side": row["side"],
+        "slot": None,
+        "metrics": {},
+        "tolerance": None,
+    }

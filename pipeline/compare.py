@@ -1,0 +1,53 @@
+"""Two dumps, call by call: the one place where they part, and what followed from it.
+
+python -m pipeline.compare BENCH TARGET
+crossrank compare BENCH TARGET --noise BENCH2 BENCH3
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from .comparison import Comparison, compare_dumps, counterparts
+from .options import add_common, open_engine, out_folder, say, share
+from .output import exit_code, strict_json, write_result
+from .shards import open_dump
+from .store import Store
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument("bench", type=Path, help="the dump that is taken for right")
+    parser.add_argument("target", type=Path, help="the dump that is held against it")
+    parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
+    parser.add_argument(
+        "--noise", type=Path, nargs="+", default=[], metavar="RUN",
+        help="further runs of the benchmark: what differs no more than they do is no difference",
+    )  # fmt: skip
+    parser.add_argument("--strict", action="store_true", help="every bit must be equal")
+    add_common(parser)
+
+
+def run(args: Namespace) -> int:
+    """Run the command; return its exit code."""
+    bench, target = open_dump(args.bench, args.step), open_dump(args.target, args.step)
+    noise = tuple(open_dump(path, args.step) for path in args.noise)
+    comparison = Comparison(bench, target, noise, args.strict, counterparts(bench, target))
+    engine, worker = open_engine(args, target)
+    say(args, f"{len(target.shards)} shards, {engine.name} engine, {engine.workers} at a time")
+    out = out_folder(args)
+    with Store(share(args, 1), comparison.params) as store:
+        result = compare_dumps(comparison, store, engine, worker)
+        write_result(out, result, store)
+    if args.json:
+        sys.stdout.write(strict_json(result) + "\n")
+    verdict = "found" if result["verdict"] == "different" else result["verdict"]
+    return exit_code(verdict, args.fail_on)
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    sys.exit(main(["compare", *sys.argv[1:]]))
