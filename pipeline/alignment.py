@@ -138,25 +138,34 @@ def _trace(choices: Any) -> list[tuple[int, int]]:
 def _plausible(
     pairs: list[tuple[int, int]], bench: Calls, target: Calls, same_shapes: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the pairs without those of a replaced block.
+    """Yield the pairs, with what stands between two pairs of equal shapes seen as a whole.
 
-    Where both sides have calls of their own between two pairs of equal shapes, another
-    implementation stands there: a pair of unequal shapes in it is an accident.
+    Where both sides have calls of their own there, another implementation does: a pair of unequal
+    shapes in it is an accident. Where both do the same operations on the same shapes, the code only
+    moved to another place.
     """
     held: list[tuple[int, int]] = []
-    before = (-1, -1)
-    ends = [*pairs, (len(bench["operation"]), len(target["operation"]))]
-    for i, j in ends:
-        alike = (i, j) == ends[-1] or bench["shapes"][i] == target["shapes"][j]
-        if not alike:
-            held.append((i, j))
+    i, j = -1, -1
+    end = len(bench["operation"]), len(target["operation"])
+    for pair in [*pairs, end]:
+        if pair != end and bench["shapes"][pair[0]] != target["shapes"][pair[1]]:
+            held.append(pair)
             continue
-        own = [here - there - 1 - len(held) for here, there in zip((i, j), before, strict=True)]
-        if not same_shapes and not all(own):
+        ours, theirs = range(i + 1, pair[0]), range(j + 1, pair[1])
+        if _same_work(bench, ours, target, theirs):
+            yield from zip(ours, theirs, strict=True)
+        elif not same_shapes and not min(len(ours), len(theirs)) > len(held):
             yield from held
-        if (i, j) != ends[-1]:
-            yield i, j
-        held, before = [], (i, j)
+        if pair != end:
+            yield pair
+        held, (i, j) = [], pair
+
+
+def _same_work(bench: Calls, ours: range, target: Calls, theirs: range) -> bool:
+    here, there = (slice(run.start, run.stop) for run in (ours, theirs))
+    return len(ours) == len(theirs) and all(
+        bool((bench[name][here] == target[name][there]).all()) for name in ("operation", "shapes")
+    )
 
 
 def align_parts(calls: Any, *, same_shapes: bool) -> list[tuple[int, int, int]]:
