@@ -168,16 +168,14 @@ def _same_work(bench: Calls, ours: range, target: Calls, theirs: range) -> bool:
     )
 
 
-def align_parts(calls: Any, *, same_shapes: bool) -> list[tuple[int, int, int]]:
+def align_parts(calls: Calls, *, same_shapes: bool) -> list[tuple[int, int, int]]:
     """Return (step, seq in the benchmark, seq in the target) of the calls of all parts that pair.
 
     Args:
-        calls: rows of diff/uneven as an Arrow table.
+        calls: column -> array, of the rows of diff/uneven.
         same_shapes: never pair calls that read other shapes.
     """
-    columns = {name: calls.column(name).to_numpy() for name in (*COLUMNS, "step", "seq")}
-    parts = calls.column("part").to_numpy(), calls.column("side").to_numpy()
-    keys = list(zip(columns["step"].tolist(), *parts, strict=True))
+    keys = list(zip(*(calls[name].tolist() for name in ("step", "part", "side")), strict=True))
     starts = [i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]] + [len(keys)]
     runs = {keys[a]: slice(a, b) for a, b in zip(starts, starts[1:])}
     pairs = []
@@ -185,8 +183,8 @@ def align_parts(calls: Any, *, same_shapes: bool) -> list[tuple[int, int, int]]:
         target = runs.get((step, part, "target"))
         if side != "bench" or target is None:
             continue
-        ours, theirs = ({name: columns[name][r] for name in COLUMNS} for r in (bench, target))
-        seqs = columns["seq"][bench], columns["seq"][target]
+        ours, theirs = ({name: calls[name][r] for name in COLUMNS} for r in (bench, target))
+        seqs = calls["seq"][bench], calls["seq"][target]
         for i, j in align(ours, theirs, same_shapes=same_shapes):
             pairs.append((step, int(seqs[0][i]), int(seqs[1][j])))
     return pairs

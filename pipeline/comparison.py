@@ -55,13 +55,14 @@ class Comparison:
 
     def tasks(self, limits: Limits, params: Mapping[str, Any]) -> Iterator[RankPair]:
         """Yield a task for each pair of ranks."""
+        across = ACROSS_RANKS if len(self.counterparts) > 1 else ()
         for rank, counterparts in self.counterparts.items():
             for other in counterparts:
                 yield RankPair(
                     bench=_side(self.bench, other),
                     target=_side(self.target, rank),
                     noise=tuple(_side(run, other) for run in self.noise),
-                    questions=(*RANK_QUESTIONS, *ACROSS_RANKS),
+                    questions=(*RANK_QUESTIONS, *across),
                     limits=limits,
                     params=params,
                 )

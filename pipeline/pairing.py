@@ -82,7 +82,8 @@ def compare_ranks(task: RankPair) -> dict[str, bytes]:
 
 def load_pair(store: Store, task: RankPair) -> None:
     """Make the tables that the questions of a pair read."""
-    _load_sides(store, task.bench, task.target, across=ACROSS_RANKS)
+    across = tuple(name for name in task.questions if name in ACROSS_RANKS)
+    _load_sides(store, task.bench, task.target, across)
     noise: list[tuple[Any, ...]] = []
     for run in task.noise:
         noise += _noise(task, run)
@@ -90,18 +91,22 @@ def load_pair(store: Store, task: RankPair) -> None:
     store.fill("real_errors", REAL_ERRORS, [])
 
 
-def _load_sides(store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()) -> None:
+def _load_sides(
+    store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()
+) -> None:
     for name, side in (("bench", bench), ("target", target)):
-        with Store(store.limits, store.params) as source:
-            load_shards(source, side.kind, side.shards)
-            for table, question in SIDE_QUESTIONS.items():
-                store.take(f"{name}_{table}", source.arrow_of(question))
-            if name == "target":
-                for question in across:
-                    store.take(load(question).table, source.arrow_of(question))
-    uneven = store.arrow_of("diff/uneven")
+        extra = across if name == "target" else ()
+        with store.inside(name):
+            load_shards(store, side.kind, side.shards)
+            for question in (*SIDE_QUESTIONS.values(), *extra):
+                store.answer(question)
+        for table, question in SIDE_QUESTIONS.items():
+            store.bring(name, question, f"{name}_{table}")
+        for question in extra:
+            store.bring(name, question, load(question).table)
+    uneven = store.columns_of("diff/uneven")
     pairs: list[tuple[int, int, int]] = []
-    if len(uneven):
+    if uneven:
         from .alignment import align_parts
 
         pairs = align_parts(uneven, same_shapes=store.params["cross"])

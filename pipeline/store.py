@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,6 @@ class Store:
         )
         # each question that reads a view of files binds all of them anew
         self.con.execute("SET parquet_metadata_cache = true")
-        self.limits = limits
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
@@ -85,9 +85,21 @@ class Store:
             marks = ", ".join("?" * len(rows[0]))
             self.con.executemany("INSERT INTO " + table + " VALUES (" + marks + ")", rows)
 
-    def take(self, table: str, rows: pa.Table) -> None:
-        """Make a table of Arrow rows."""
-        self.con.from_arrow(rows).create(table)
+    @contextmanager
+    def inside(self, schema: str) -> Iterator[None]:
+        """Make tables and answers in a schema of their own, beside those of the same names."""
+        known, self._known = self._known, set()
+        self._run("CREATE SCHEMA " + schema)
+        self._run("SET search_path = '" + schema + ",main'")
+        try:
+            yield
+        finally:
+            self._run("SET search_path = 'main'")
+            self._known = known
+
+    def bring(self, schema: str, name: str, table: str) -> None:
+        """Make the answer to a question in a schema readable as `table`."""
+        self._run("CREATE VIEW " + table + " AS FROM " + schema + "." + load(name).table)
         self._known.add(table)
 
     def view(self, table: str, relation: duckdb.DuckDBPyRelation) -> None:
@@ -156,10 +168,11 @@ class Store:
         answer = self.con.table(load(name).table)
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
 
-    def arrow_of(self, name: str) -> pa.Table:
-        """Return the rows of one question as Arrow."""
+    def columns_of(self, name: str) -> dict[str, Any]:
+        """Return the rows of one question as column -> numpy array; empty when there are none."""
         self.answer(name)
-        return self.con.table(load(name).table).to_arrow_table()
+        answer = self.con.table(load(name).table)
+        return answer.fetchnumpy() if answer.limit(1).fetchall() else {}
 
     def pack(self, name: str) -> bytes:
         """Return the rows of one question as a Parquet file."""
@@ -190,6 +203,11 @@ class Store:
     def tables(self) -> list[str]:
         """Return the names of all tables and answers, in order."""
         return sorted(self._known)
+
+    def _run(self, statement: str) -> None:
+        if self._explain:
+            self._explain(statement + ";\n")
+        self.con.execute(statement)
 
     def _create(self, table: str, columns: Mapping[str, str]) -> None:
         kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())

@@ -56,4 +56,3 @@ LEFT JOIN first_backward AS b ON b.step = c.step
 LEFT JOIN forwards AS f
   ON c.phase = 'backward' AND c.kind <> 'module'
     AND f.step = c.step AND f.name = forward_name(c.name)
-ORDER BY c.step, c.rank, c.seq

@@ -21,7 +21,7 @@ WITH marks AS (
     side,
     step,
     seq,
-    hash(list(shape ORDER BY key)) AS shapes,
+    bit_xor(hash(key, shape)) AS shapes,
     sum(
       CASE
         WHEN max IS NULL AND norm IS NULL THEN coalesce((hash(checksum) % 1000003)::DOUBLE, 0)

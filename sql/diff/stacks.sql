@@ -8,4 +8,3 @@ SELECT hash(stack) AS stack_id, stack
 FROM calls
 WHERE stack IS NOT NULL
 GROUP BY stack
-ORDER BY stack_id

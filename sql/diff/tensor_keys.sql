@@ -13,41 +13,51 @@
 --          norm DOUBLE, has_nan BOOLEAN, has_posinf BOOLEAN, has_neginf BOOLEAN,
 --          zero_count BIGINT, checksum VARCHAR, requires_grad BOOLEAN, layout VARCHAR,
 --          value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR, value_path VARCHAR
-SELECT
-  step,
-  seq,
-  slot,
-  CASE
-    WHEN split_part(slot, '.', 1) NOT IN ('input', 'output') THEN parameter_key(slot)
-    WHEN NOT $cross THEN slot
-    ELSE concat(
+WITH places AS (
+  SELECT
+    step,
+    rank,
+    seq,
+    slot,
+    concat(
       split_part(slot, '.', 1),
       row_number() OVER (
-        PARTITION BY step, seq, split_part(slot, '.', 1)
+        PARTITION BY step, rank, seq, split_part(slot, '.', 1)
         ORDER BY try_cast(split_part(slot, '.', 2) AS BIGINT) NULLS LAST, length(slot), slot
       )
-    )
-  END AS key,
-  direction,
-  role,
-  dtype,
-  shape,
-  numel,
-  max,
-  min,
-  mean,
-  norm,
-  has_nan,
-  has_posinf,
-  has_neginf,
-  zero_count,
-  checksum,
-  requires_grad,
-  layout,
-  value_id,
-  producer_seq,
-  producer_slot,
-  value_path
-FROM tensors
-WHERE role IS DISTINCT FROM 'echo'
-ORDER BY step, seq, slot
+    ) AS place
+  FROM tensors
+  WHERE $cross AND role IS DISTINCT FROM 'echo' AND split_part(slot, '.', 1) IN ('input', 'output')
+),
+keys AS (
+  SELECT slot, parameter_key(slot) AS key FROM (SELECT DISTINCT slot FROM tensors)
+)
+SELECT
+  t.step,
+  t.seq,
+  t.slot,
+  coalesce(p.place, k.key) AS key,
+  t.direction,
+  t.role,
+  t.dtype,
+  t.shape,
+  t.numel,
+  t.max,
+  t.min,
+  t.mean,
+  t.norm,
+  t.has_nan,
+  t.has_posinf,
+  t.has_neginf,
+  t.zero_count,
+  t.checksum,
+  t.requires_grad,
+  t.layout,
+  t.value_id,
+  t.producer_seq,
+  t.producer_slot,
+  t.value_path
+FROM tensors AS t
+JOIN keys AS k USING (slot)
+LEFT JOIN places AS p USING (step, rank, seq, slot)
+WHERE t.role IS DISTINCT FROM 'echo'
