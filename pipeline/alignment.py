@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 Calls = Mapping[str, Any]
-"""Column -> array, one element a call: operation, site, module, shapes, call_index, mark; 0 is
-unknown for site and module."""
+"""Column -> array, one element a call, as in diff/uneven; 0 is unknown for site and module."""
 
-COLUMNS = ("operation", "site", "module", "shapes", "call_index", "mark")
+COLUMNS = ("operation", "site", "module", "shapes", "call_index", "size", "peak")
 SITE, OTHER_SITE = 4.0, -3.0
 MODULE, OTHER_MODULE = 3.0, -2.0
 SHAPES, OTHER_SHAPES = 2.0, -1.0
-MARK, NUMBER, OPERATION = 1.5, 0.5, 1.0
+INPUTS, NUMBER, OPERATION = 1.5, 0.5, 1.0
+NEAR = 1e-4
 OPEN, EXTEND = 1.0, 0.05
 NEVER = np.float32(-1e6)
 
@@ -61,17 +61,20 @@ def _window(bench: Calls, target: Calls) -> Iterator[tuple[int, int]]:
     """Yield the pairs of two windows; calls at the begin that agree in everything pair at once."""
     most = min(len(bench["operation"]), len(target["operation"]))
     same = np.ones(most, dtype=bool)
-    for name in COLUMNS[:-1]:
+    for name in COLUMNS[:-2]:
         same &= bench[name][:most] == target[name][:most]
-    same &= _near(bench["mark"][:most], target["mark"][:most])
+    same &= _agree(_cut(bench, 0, most), _cut(target, 0, most))
     alike = most if same.all() else int(np.argmin(same))
     yield from ((i, i) for i in range(alike))
     bench, target = _cut(bench, alike, None), _cut(target, alike, None)
     yield from ((alike + i, alike + j) for i, j in _trace(_choices(bench, target)))
 
 
-def _near(a: Any, b: Any) -> Any:
-    return np.abs(a - b) <= 1e-4 * np.maximum(np.abs(a), np.abs(b))
+def _agree(bench: Calls, target: Calls) -> Any:
+    """Tell whether the inputs of calls are nearly equal."""
+    pairs = [(bench[name], target[name]) for name in ("size", "peak")]
+    near = [np.abs(a - b) <= NEAR * np.maximum(np.abs(a), np.abs(b)) for a, b in pairs]
+    return near[0] & near[1]
 
 
 def _scores(bench: Calls, row: int, target: Calls) -> Any:
@@ -87,7 +90,7 @@ def _scores(bench: Calls, row: int, target: Calls) -> Any:
     module[target["module"] == 0] = 0
     worth = site + module + np.float32(OPERATION)
     worth += np.where(target["shapes"] == bench["shapes"][row], SHAPES, OTHER_SHAPES)
-    worth += np.float32(MARK) * _near(target["mark"], bench["mark"][row])
+    worth += np.float32(INPUTS) * _agree({name: bench[name][row] for name in COLUMNS}, target)
     worth += np.float32(NUMBER) * (target["call_index"] == bench["call_index"][row])
     worth[(target["operation"] != bench["operation"][row]) | (worth < 0)] = NEVER
     return worth.astype(np.float32)

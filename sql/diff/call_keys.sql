@@ -29,7 +29,7 @@ first_backward AS (
   GROUP BY step
 ),
 forwards AS (
-  SELECT step, name, seq FROM calls WHERE phase = 'forward' AND kind NOT IN ('module', 'saved')
+  SELECT step, name, seq FROM calls WHERE phase = 'forward' AND kind <> 'saved'
 )
 SELECT
   c.step,
@@ -54,5 +54,4 @@ LEFT JOIN modules AS m ON m.module = c.module
 LEFT JOIN operations AS o ON o.api = c.api
 LEFT JOIN first_backward AS b ON b.step = c.step
 LEFT JOIN forwards AS f
-  ON c.phase = 'backward' AND c.kind <> 'module'
-    AND f.step = c.step AND f.name = forward_name(c.name)
+  ON c.phase = 'backward' AND f.step = c.step AND f.name = forward_name(c.name)

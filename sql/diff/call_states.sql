@@ -3,7 +3,7 @@
 --
 -- Judged in this order: dtype, shape, plain arguments (which are inputs), non-finite values, values.
 -- Ratios are multiples of the tolerance; `in_norm` and `out_norm` are of the norms alone, which
--- rounding hardly moves.
+-- rounding hardly moves. A backward call also reads what its forward call read and made.
 --
 -- scope:   rank
 -- reads:   pairs            one row per pair of calls, from diff/pairs
@@ -46,6 +46,18 @@ tensors AS (
     bool_or(both_nonfinite) AS both_nonfinite
   FROM sides
   GROUP BY step, bench_seq, target_seq
+),
+read_again AS (
+  SELECT
+    p.step,
+    p.bench_seq,
+    p.target_seq,
+    max(greatest(t.in_ratio, t.out_ratio)) AS ratio,
+    max(greatest(t.in_norm, t.out_norm)) AS norm
+  FROM pairs AS p
+  JOIN tensors AS t ON t.step = p.step AND t.target_seq = p.forward_seq
+  WHERE p.phase = 'backward'
+  GROUP BY p.step, p.bench_seq, p.target_seq
 )
 SELECT
   p.step,
@@ -61,12 +73,13 @@ SELECT
   CASE WHEN a.slot IS NULL OR t.in_urgency < 3 THEN t.in_slot ELSE a.slot END AS in_slot,
   ['dtype', 'shape', NULL, 'nonfinite', 'value'][t.out_urgency] AS out_kind,
   t.out_slot,
-  coalesce(t.in_ratio, 0) AS in_ratio,
+  greatest(t.in_ratio, r.ratio, 0) AS in_ratio,
   coalesce(t.out_ratio, 0) AS out_ratio,
-  coalesce(t.in_norm, 0) AS in_norm,
+  greatest(t.in_norm, r.norm, 0) AS in_norm,
   coalesce(t.out_norm, 0) AS out_norm,
   t.other_grad,
   coalesce(t.both_nonfinite, false) AS both_nonfinite
 FROM pairs AS p
 LEFT JOIN tensors AS t USING (step, bench_seq, target_seq)
+LEFT JOIN read_again AS r USING (step, bench_seq, target_seq)
 LEFT JOIN argument_pairs AS a USING (step, bench_seq, target_seq)

@@ -2,8 +2,9 @@
 -- given to a call with other inputs, or to none: two calls of one operation that ran in another
 -- order.
 --
--- Only the values tell; the source line may be the same for both. Calls from two known and
--- different places in the source are not the same call, whatever they read.
+-- Only the values tell; the source line may be the same for both. They must agree far better than
+-- two tensors of one kind do by chance, and disagree clearly where they stand. Calls from two known
+-- and different places in the source are not the same call, whatever they read.
 --
 -- scope:   rank
 -- uses:    lib/near
@@ -18,7 +19,7 @@ agreeing AS (
   FROM placed_pairs AS p
   JOIN bench AS b ON b.step = p.step AND b.seq = p.bench_seq
   JOIN target AS t ON t.step = p.step AND t.seq = p.target_seq
-  WHERE near(b.mark, t.mark)
+  WHERE near(b.size, t.size, 1e-2) AND near(b.peak, t.peak, 1e-2)
 ),
 free_bench AS (
   SELECT * FROM bench ANTI JOIN agreeing ON bench.step = agreeing.step AND seq = bench_seq
@@ -32,7 +33,7 @@ candidates AS (
   JOIN free_target AS t
     ON t.step = b.step AND t.operation = b.operation AND t.shapes = b.shapes AND t.late = b.late
     AND (t.site = b.site OR t.site = 0 OR b.site = 0)
-  WHERE b.mark <> 0 AND near(b.mark, t.mark)
+  WHERE (b.size <> 0 OR b.peak <> 0) AND near(b.size, t.size, 1e-5) AND near(b.peak, t.peak, 1e-5)
 )
 SELECT step, bench_seq, target_seq
 FROM (

@@ -19,23 +19,25 @@
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT,
 --          name VARCHAR, bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
 --          module VARCHAR, status VARCHAR, slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN,
---          weight BOOLEAN, outside BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
+--          weight BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
 --          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT
-WITH judged AS (
+WITH bases AS (  -- sums over the batch, of terms that cancel, let errors grow on the way back
+  SELECT step, bench_seq, target_seq, CASE phase WHEN 'backward' THEN 2 ELSE 1 END AS base
+  FROM pairs
+),
+judged AS (
   SELECT
     s.*,
-    d.drift,
-    d.explained,
-    d.slot,
-    d.weight,
-    d.outside,
-    s.out_kind = 'value'
+    d.* EXCLUDE (step, bench_seq, target_seq),
+    s.out_kind IN ('value', 'dtype')
+      AND s.in_ratio <= 1
       AND (
-        (s.out_ratio > 1 AND s.out_ratio > 4 * greatest(s.in_ratio, 0.25))
-        OR (s.out_norm > 1 AND s.out_norm > 8 * greatest(s.in_norm, 0.125))
+        s.out_ratio > b.base * greatest(1, 4 * s.in_ratio)
+        OR s.out_norm > b.base * greatest(1, 8 * s.in_norm)
       ) AS jumps
   FROM call_states AS s
+  JOIN bases AS b USING (step, bench_seq, target_seq)
   LEFT JOIN differing AS d USING (step, bench_seq, target_seq)
 ),
 told AS (
@@ -45,13 +47,16 @@ told AS (
     CASE
       WHEN j.drift THEN 'drift'
       WHEN j.in_kind = 'argument' THEN 'argument'
+      WHEN j.in_kind = 'dtype' AND NOT j.explained
+        THEN CASE WHEN j.off THEN 'suspect' ELSE 'dtype' END
       WHEN j.in_kind IS NOT NULL AND NOT j.explained
         THEN CASE j.in_kind WHEN 'value' THEN 'suspect' ELSE j.in_kind END
+      WHEN j.inside THEN 'propagated'
       WHEN j.in_kind IS NULL AND j.out_kind IS NOT NULL AND is_random(operation_key(p.api))
         THEN 'random'
-      WHEN j.in_kind IS NOT NULL
-        THEN CASE WHEN j.jumps AND p.phase <> 'optimizer' THEN 'suspect' ELSE 'propagated' END
-      WHEN j.out_kind = 'value' THEN CASE WHEN j.jumps THEN 'suspect' ELSE 'drift' END
+      WHEN j.in_kind IS NOT NULL THEN CASE WHEN j.jumps THEN 'suspect' ELSE 'propagated' END
+      WHEN j.out_kind = 'value'
+        THEN CASE WHEN j.jumps THEN 'suspect' WHEN j.in_ratio > 1 THEN 'propagated' ELSE 'drift' END
       WHEN j.out_kind IS NOT NULL THEN j.out_kind
       WHEN j.other_grad IS NOT NULL THEN 'requires_grad'
       WHEN p.how = 'recompute' THEN 'recompute'
@@ -76,7 +81,6 @@ SELECT
   coalesce(x.bench_slot, t.slot, t.other_grad) AS bench_slot,
   coalesce(x.is_input, t.in_kind IS NOT NULL) AS is_input,
   coalesce(t.weight, false) AS weight,
-  coalesce(t.outside, false) AS outside,
   x.ratio,
   x.tolerance,
   x.max_rel,

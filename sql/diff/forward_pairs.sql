@@ -35,7 +35,7 @@ again AS (
     ON s.step = l.step AND s.side = l.side AND s.operation = l.operation AND s.shapes = l.shapes
     AND s.seq < l.seq AND NOT s.late
   JOIN paired AS p ON p.step = s.step AND p.side = s.side AND p.seq = s.seq
-  WHERE near(l.mark, s.mark)
+  WHERE near(l.size, s.size, 1e-4) AND near(l.peak, s.peak, 1e-4)
   QUALIFY row_number() OVER (
     PARTITION BY l.step, l.side, l.seq ORDER BY s.site <> l.site, s.module <> l.module, s.seq
   ) = 1

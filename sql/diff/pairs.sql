@@ -8,14 +8,15 @@
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, bench_seq BIGINT, target_seq BIGINT,
 --          how VARCHAR, bench_name VARCHAR, name VARCHAR, api VARCHAR, phase VARCHAR,
---          kind VARCHAR, module VARCHAR
+--          kind VARCHAR, module VARCHAR,
+--          forward_seq BIGINT
 WITH backward_pairs AS (
   SELECT p.step, b.seq AS bench_seq, t.seq AS target_seq, 'forward' AS how
   FROM forward_pairs AS p
   JOIN bench_calls AS b
-    ON b.step = p.step AND b.phase = 'backward' AND b.forward_seq = p.bench_seq
+    ON b.step = p.step AND b.forward_seq = p.bench_seq AND b.kind <> 'module'
   JOIN target_calls AS t
-    ON t.step = p.step AND t.phase = 'backward' AND t.forward_seq = p.target_seq
+    ON t.step = p.step AND t.forward_seq = p.target_seq AND t.kind <> 'module'
   QUALIFY row_number() OVER (PARTITION BY b.step, b.seq ORDER BY p.how = 'recompute', t.seq) = 1
     AND row_number() OVER (PARTITION BY b.step, t.seq ORDER BY p.how = 'recompute', b.seq) = 1
 )
@@ -31,7 +32,8 @@ SELECT
   t.api,
   t.phase,
   t.kind,
-  t.module
+  t.module,
+  t.forward_seq
 FROM (FROM forward_pairs UNION ALL FROM backward_pairs) AS p
 JOIN bench_calls AS b ON b.step = p.step AND b.seq = p.bench_seq
 JOIN target_calls AS t ON t.step = p.step AND t.seq = p.target_seq

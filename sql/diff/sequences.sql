@@ -1,11 +1,11 @@
 -- diff/sequences: one row per call of either dump that is paired by its place among the others:
--- every call but a backward call whose forward call is on record, which follows that.
+-- every call but the backward of an API call whose forward is on record, which follows that.
 --
 -- A part is what is held side by side: the API calls of a micro step before the first backward call
 -- or after it, or the calls of one module. `even`: both dumps do the same operations from the same
--- places in it, in the same order, so position pairs them. `mark` is a number made of what a call
--- reads: nearly equal where its inputs are. A call site or a module counts where both dumps have
--- it.
+-- places in it, in the same order, so position pairs them. `size` and `peak` are made of what a call reads,
+-- of norms and of extremes: nearly equal where its inputs are. A call site or a module counts where
+-- both dumps have it.
 --
 -- scope:   rank
 -- reads:   bench_calls      one row per call of the benchmark
@@ -15,7 +15,7 @@
 -- params:  none
 -- returns: step BIGINT, part VARCHAR, even BOOLEAN, side VARCHAR, position BIGINT, seq BIGINT,
 --          operation UBIGINT, site UBIGINT, module UBIGINT, call_index BIGINT, shapes UBIGINT,
---          mark DOUBLE, late BOOLEAN
+--          size DOUBLE, peak DOUBLE, late BOOLEAN
 WITH marks AS (
   SELECT
     side,
@@ -25,10 +25,10 @@ WITH marks AS (
     sum(
       CASE
         WHEN max IS NULL AND norm IS NULL THEN coalesce((hash(checksum) % 1000003)::DOUBLE, 0)
-        WHEN isfinite(norm) THEN norm + 0.618 * max + 0.271 * min
-        ELSE coalesce(max, 0) + 0.271 * coalesce(min, 0)
+        ELSE coalesce(norm, 0)
       END
-    ) AS mark
+    ) AS size,
+    sum(0.618 * coalesce(max, 0) + 0.271 * coalesce(min, 0)) AS peak
   FROM (
     SELECT 'bench' AS side, * FROM bench_tensors
     UNION ALL BY NAME
@@ -68,12 +68,13 @@ placed AS (
     END AS module,
     c.call_index,
     coalesce(m.shapes, 0) AS shapes,
-    coalesce(m.mark, 0) AS mark,
+    coalesce(m.size, 0) AS size,
+    coalesce(m.peak, 0) AS peak,
     c.late
   FROM calls AS c
   CROSS JOIN known AS k
   LEFT JOIN marks AS m USING (side, step, seq)
-  WHERE c.phase IS DISTINCT FROM 'backward' OR c.forward_seq IS NULL
+  WHERE c.phase IS DISTINCT FROM 'backward' OR c.kind = 'module' OR c.forward_seq IS NULL
 ),
 numbered AS (
   SELECT *, row_number() OVER (PARTITION BY step, part, side ORDER BY seq) - 1 AS position
@@ -100,7 +101,8 @@ SELECT
   n.module::UBIGINT AS module,
   n.call_index,
   n.shapes::UBIGINT AS shapes,
-  n.mark,
+  n.size,
+  n.peak,
   n.late
 FROM numbered AS n
 JOIN even_parts AS e USING (step, part)

@@ -1,10 +1,14 @@
 -- diff/tensor_pairs: one row per pair of tensors of paired calls: how far they are apart, as
 -- multiples of what rounding allows (1 is the limit).
 --
+-- The tolerance is that of the coarser dtype of the two or, where values already differ, of the
+-- coarsest that they have come through on this rank: a float32 sum of bfloat16 values is no more
+-- exact than they are. A weight that comes from outside of the step has come through nothing.
 -- Maximum and minimum are held against the scale of the tensor, the mean against its root mean
 -- square (against itself it would be a ratio of two cancellations), the norm against itself. Below
--- the floor (`typical_sizes`; 2^-75, whose square float32 cannot hold; `noise`, which further runs
--- of the same code give) nothing is a difference. Equal checksums mean equal, whatever else is
+-- the floor nothing is a difference: `noise`, which further runs of the same code give; 2^-75, whose
+-- square float32 cannot hold; a rounding error of a typical number, and of a sum of many of them in
+-- the backward pass, where a gradient that should be zero is nothing but that. Equal checksums mean equal, whatever else is
 -- recorded; different ones decide where no number is. Integers and booleans must be equal. NULL
 -- flags and NULL numbers say nothing. `judged` is false for memory that is only reserved and where
 -- nothing can be held against each other.
@@ -35,14 +39,19 @@ WITH joined AS (
     p.target_seq,
     t.slot,
     b.slot AS bench_slot,
-    starts_with(t.slot, 'input') OR t.direction = 'parameter' AS is_input,
+    t.direction <> 'output' AS is_input,
     t.direction = 'parameter' OR b.direction = 'parameter' OR is_weight_slot(p.api, t.slot)
       AS weight,
     t.role = 'value'
       AND b.role = 'value'
       AND NOT (t.direction = 'output' AND allocates(p.api))
-      -- the node of the graph is the framework's own
-      AND NOT ($cross AND t.direction = 'output' AND p.phase = 'backward' AND p.kind <> 'module')
+      -- the nodes of the graph are the framework's own, and change with the dtypes
+      AND NOT (
+        t.direction = 'output'
+        AND p.phase = 'backward'
+        AND p.kind <> 'module'
+        AND ($cross OR t.shape <> b.shape)
+      )
       AS comparable,
     t.numel,
     t.dtype,
@@ -62,20 +71,17 @@ WITH joined AS (
     t.checksum = b.checksum AS same_bits,
     (t.requires_grad <> b.requires_grad) IS TRUE AS other_grad,
     is_floating(t.dtype) AND is_floating(b.dtype) AS floating,
-    greatest(tolerance(t.dtype), tolerance(b.dtype)) AS tolerance,
-    greatest(
-      greatest(epsilon(t.dtype), epsilon(b.dtype)) * coalesce(z.size, 0), power(2::DOUBLE, -75)
-    ) AS floor,
-    greatest(abs(t.max), abs(t.min), abs(b.max), abs(b.min)) AS scale,
-    greatest(abs(t.max - b.max), abs(t.min - b.min)) AS max_error,
+    greatest(tolerance(t.dtype), tolerance(b.dtype)) AS own_tolerance,
+    p.phase,
+    coalesce(z.size, 0) AS size,
     abs(t.mean - b.mean) AS mean_error,
     CASE WHEN isfinite(t.norm) AND isfinite(b.norm) THEN abs(t.norm - b.norm) END AS norm_error,
     CASE WHEN isfinite(t.norm) AND isfinite(b.norm) THEN greatest(t.norm, b.norm) END AS norm,
     coalesce(n.max_error, 0) AS max_noise,
     coalesce(n.mean_error, 0) AS mean_noise,
     coalesce(n.norm_error, 0) AS norm_noise,
-    r.max_abs AS element_error,
-    r.scale AS element_scale
+    coalesce(r.max_abs, greatest(abs(t.max - b.max), abs(t.min - b.min))) AS worst,
+    coalesce(r.scale, greatest(abs(t.max), abs(t.min), abs(b.max), abs(b.min))) AS scale
   FROM pairs AS p
   JOIN target_tensors AS t ON t.step = p.step AND t.seq = p.target_seq
   JOIN bench_tensors AS b ON b.step = p.step AND b.seq = p.bench_seq AND b.key = t.key
@@ -85,15 +91,58 @@ WITH joined AS (
     ON r.step = p.step AND r.bench_seq = p.bench_seq AND r.target_seq = p.target_seq
     AND r.slot = t.slot
 ),
+compared AS (
+  SELECT *, coalesce(greatest(worst, mean_error, norm_error) > 0, false) AS moved FROM joined
+),
+levels AS (  -- from which call on values have come through which precision
+  SELECT list({'tolerance': tolerance, 'place': place}) AS levels, min(place.step) AS step
+  FROM (
+    SELECT own_tolerance AS tolerance, min({'step': step, 'seq': target_seq}) AS place
+    FROM compared
+    WHERE comparable AND floating AND (other_dtype OR moved)
+    GROUP BY own_tolerance
+  )
+),
+tolerated AS (
+  SELECT
+    j.*,
+    CASE
+      WHEN NOT j.moved OR (j.weight AND j.step = l.step) THEN j.own_tolerance
+      ELSE greatest(
+        j.own_tolerance,
+        list_max([
+          level.tolerance
+          FOR level IN l.levels
+          IF level.place <= {'step': j.step, 'seq': j.target_seq}
+        ])
+      )
+    END AS grain
+  FROM compared AS j
+  CROSS JOIN levels AS l
+),
 measured AS (
   SELECT
     *,
-    coalesce(element_error, max_error) AS worst,
-    greatest(floor, max_noise) AS max_floor,
-    greatest(floor, mean_noise) AS mean_floor,
-    greatest(floor * sqrt(numel), norm_noise) AS norm_floor,
+    grain * CASE
+      WHEN grain <= tolerance('float32') THEN 1
+      WHEN phase = 'backward' THEN 4
+      ELSE 1
+    END AS tolerance,
+    -- what single elements lose adds up on the way; the norm hardly moves
+    CASE
+      WHEN weight OR phase = 'backward' OR grain <= tolerance('float32') THEN 1 ELSE 2
+    END AS way,
+    greatest(
+      power(2::DOUBLE, -75),
+      CASE
+        WHEN weight THEN 0
+        WHEN phase <> 'backward' THEN epsilon('float32') * size
+        WHEN grain > tolerance('float32') THEN 4 * grain * size
+        ELSE 16 * epsilon('float32') * size
+      END
+    ) AS floor,
     norm / sqrt(numel) AS rms
-  FROM joined
+  FROM tolerated
 ),
 in_tolerances AS (
   SELECT
@@ -103,18 +152,18 @@ in_tolerances AS (
       WHEN $strict AND same_bits IS NOT NULL THEN 'inf'
       WHEN worst = 0 THEN 0
       WHEN NOT floating OR $strict THEN 'inf'
-      ELSE greatest(worst - max_floor, 0) / (tolerance * coalesce(element_scale, scale))
+      ELSE greatest(worst - greatest(floor, max_noise), 0) / (way * tolerance * scale)
     END::DOUBLE AS max_ratio,
     CASE
       WHEN same_bits OR NOT floating OR numel < 2 OR mean_error = 0 THEN 0
       WHEN $strict THEN 'inf'
-      ELSE greatest(mean_error - mean_floor, 0) / (tolerance * rms)
+      ELSE greatest(mean_error - greatest(floor, mean_noise), 0) / (tolerance * rms)
     END::DOUBLE AS mean_ratio,
     CASE
       WHEN same_bits OR NOT floating OR norm_error = 0 THEN 0
       WHEN $strict THEN 'inf'
       -- the errors of single elements average out in it
-      ELSE greatest(norm_error - norm_floor, 0) / (0.5 * tolerance * norm)
+      ELSE greatest(norm_error - greatest(floor * sqrt(numel), norm_noise), 0) / (0.5 * tolerance * norm)
     END::DOUBLE AS norm_ratio
   FROM measured
 )
