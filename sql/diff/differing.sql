@@ -8,7 +8,8 @@
 -- Drift: a value just over the tolerance that grew from inputs that used a good part of theirs, and
 -- what reads such values. A module is explained by a call inside of it.
 --
--- `off`: what is not explained is a value, and another dtype that is would be no news.
+-- `off`: what is not explained is a value, and another dtype that is would be no news. `after`: a
+-- value on this rank was off before.
 --
 -- scope:   rank
 -- reads:   pairs            one row per pair of calls, from diff/pairs
@@ -17,7 +18,7 @@
 --          target_tensors   one row per tensor of the target
 -- params:  none
 -- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, drift BOOLEAN, explained BOOLEAN,
---          off BOOLEAN, inside BOOLEAN, slot VARCHAR, weight BOOLEAN
+--          off BOOLEAN, after BOOLEAN, inside BOOLEAN, slot VARCHAR, weight BOOLEAN
 WITH wrong AS (
   SELECT
     *,
@@ -49,7 +50,7 @@ first AS (
       WHERE NOT drift
         AND (greatest(in_ratio, out_ratio) > 1 OR in_kind <> 'dtype' OR out_kind <> 'dtype')
     ) AS value_place,
-    min(step) FILTER (WHERE NOT drift) AS step
+    min(step) FILTER (WHERE NOT drift) AS first_step
   FROM softened
 ),
 inputs AS (
@@ -81,11 +82,11 @@ judged AS (
     i.*,
     CASE
       WHEN i.maker_paired THEN i.made_wrong
-      WHEN i.weight THEN i.seen_before OR i.step > f.step
+      WHEN i.weight THEN i.seen_before OR i.step > f.first_step
       WHEN i.off THEN i.place > f.value_place
       ELSE i.place > f.place
     END IS TRUE AS explained,
-    i.place > f.place AS after
+    i.place > f.place AS other_before
   FROM inputs AS i
   CROSS JOIN first AS f
 ),
@@ -95,7 +96,7 @@ by_call AS (
     bench_seq,
     target_seq,
     bool_and(explained) AS explained,
-    bool_or(off AND NOT explained AND (weight OR after)) AS off,
+    bool_or(off AND NOT explained AND (weight OR other_before)) AS off,
     arg_min(
       {'slot': slot, 'weight': weight},
       (explained, NOT off OR kind = 'dtype', kind = 'value', length(slot), slot)
@@ -120,9 +121,11 @@ SELECT
   s.drift,
   coalesce(c.explained, false) AS explained,
   coalesce(c.off, false) AS off,
+  coalesce(s.place > f.value_place, false) AS after,
   a.step IS NOT NULL AS inside,
   coalesce(CASE WHEN s.in_kind <> 'argument' THEN c.first.slot END, s.in_slot, s.out_slot) AS slot,
   coalesce(c.first.weight, false) AS weight
 FROM softened AS s
 LEFT JOIN by_call AS c USING (step, bench_seq, target_seq)
 LEFT JOIN around AS a USING (step, bench_seq, target_seq)
+CROSS JOIN first AS f

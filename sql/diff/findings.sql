@@ -22,22 +22,15 @@
 --          weight BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
 --          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT
-WITH bases AS (  -- sums over the batch, of terms that cancel, let errors grow on the way back
-  SELECT step, bench_seq, target_seq, CASE phase WHEN 'backward' THEN 2 ELSE 1 END AS base
-  FROM pairs
-),
-judged AS (
+WITH judged AS (
   SELECT
     s.*,
     d.* EXCLUDE (step, bench_seq, target_seq),
     s.out_kind IN ('value', 'dtype')
       AND s.in_ratio <= 1
-      AND (
-        s.out_ratio > b.base * greatest(1, 4 * s.in_ratio)
-        OR s.out_norm > b.base * greatest(1, 8 * s.in_norm)
-      ) AS jumps
+      AND (s.out_ratio > greatest(1, 4 * s.in_ratio) OR s.out_norm > greatest(1, 8 * s.in_norm))
+      AS jumps
   FROM call_states AS s
-  JOIN bases AS b USING (step, bench_seq, target_seq)
   LEFT JOIN differing AS d USING (step, bench_seq, target_seq)
 ),
 told AS (
@@ -54,7 +47,10 @@ told AS (
       WHEN j.inside THEN 'propagated'
       WHEN j.in_kind IS NULL AND j.out_kind IS NOT NULL AND is_random(operation_key(p.api))
         THEN 'random'
-      WHEN j.in_kind IS NOT NULL THEN CASE WHEN j.jumps THEN 'suspect' ELSE 'propagated' END
+      -- on the way back, terms that cancel make small errors of the way there large
+      WHEN p.phase = 'backward' AND j.after AND j.out_kind = 'value' THEN 'propagated'
+      WHEN j.in_kind IS NOT NULL
+        THEN CASE WHEN j.jumps AND p.phase = 'forward' THEN 'suspect' ELSE 'propagated' END
       WHEN j.out_kind = 'value'
         THEN CASE WHEN j.jumps THEN 'suspect' WHEN j.in_ratio > 1 THEN 'propagated' ELSE 'drift' END
       WHEN j.out_kind IS NOT NULL THEN j.out_kind

@@ -2,7 +2,7 @@
 -- every call but the backward of an API call whose forward is on record, which follows that.
 --
 -- A part is what is held side by side: the API calls of a micro step before the first backward call
--- or after it, or the calls of one module. `even`: both dumps do the same operations from the same
+-- or after it, the calls of one module, or what autograd did itself to tensors of one shape. `even`: both dumps do the same operations from the same
 -- places in it, in the same order, so position pairs them. `size` and `peak` are made of what a call reads,
 -- of norms and of extremes: nearly equal where its inputs are. A call site or a module counts where
 -- both dumps have it.
@@ -57,7 +57,10 @@ placed AS (
       c.kind = 'module',
       c.phase,
       CASE WHEN c.phase = 'forward' THEN c.late END,
-      CASE WHEN c.kind IN ('module', 'saved') THEN c.operation END
+      CASE
+        WHEN c.kind IN ('module', 'saved') THEN c.operation
+        WHEN c.phase = 'backward' THEN concat_ws(' ', c.operation, m.shapes)
+      END
     ) AS part,
     c.side,
     c.seq,
