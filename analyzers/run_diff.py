@@ -20,6 +20,8 @@ RANK_QUESTIONS = (
 ROOTS = ("suspect", "dtype", "shape", "argument", "random", "nonfinite")
 """Statuses of a call at which a difference begins."""
 
+METRICS = ("max_rel", "max_error", "ratio", "cosine", "ulp", "thousandth", "first_index")
+
 MOST_FINDINGS = 10_000
 """Findings in the document; all stand in findings.parquet."""
 
@@ -106,7 +108,7 @@ def _divergence(first: Row, stacks: dict[tuple[int, int, int], str]) -> Row:
 
 
 def _finding(row: Row) -> Row:
-    metrics = {key: row[key] for key in ("max_rel", "max_error", "ratio") if row[key] is not None}
+    metrics = {key: row[key] for key in METRICS if row[key] is not None}
     return {
         "step": row["step"],
         "rank": row["rank"],

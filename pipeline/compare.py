@@ -6,12 +6,13 @@ crossrank compare BENCH TARGET --noise BENCH2 BENCH3
 
 from __future__ import annotations
 
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from .comparison import Comparison, compare_dumps, counterparts
-from .options import add_common, open_engine, out_folder, say, share
+from .options import add_common, open_engine, out_folder, say, share, unfinished
 from .output import exit_code, strict_json, write_result
 from .shards import open_dump
 from .store import Store
@@ -19,11 +20,11 @@ from .store import Store
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("bench", type=Path, help="the dump that is taken for right")
-    parser.add_argument("target", type=Path, help="the dump that is held against it")
+    parser.add_argument("bench", help="the dump that is taken for right: a folder or s3://...")
+    parser.add_argument("target", help="the dump that is held against it")
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
     parser.add_argument(
-        "--noise", type=Path, nargs="+", default=[], metavar="RUN",
+        "--noise", nargs="+", default=[], metavar="RUN",
         help="further runs of the benchmark: what differs no more than they do is no difference",
     )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="every bit must be equal")
@@ -39,8 +40,10 @@ def run(args: Namespace) -> int:
     say(args, f"{len(target.shards)} shards, {engine.name} engine, {engine.workers} at a time")
     out = out_folder(args)
     with Store(share(args, 1), comparison.params) as store:
-        result = compare_dumps(comparison, store, engine, worker)
+        work = unfinished(out)
+        result = compare_dumps(comparison, store, engine, worker, work=work, quiet=args.quiet)
         write_result(out, result, store)
+    shutil.rmtree(work)
     if args.json:
         sys.stdout.write(strict_json(result) + "\n")
     verdict = "found" if result["verdict"] == "different" else result["verdict"]

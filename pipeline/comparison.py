@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from analyzers.run_diff import RANK_QUESTIONS, run_diff
 
-from .database import RunDatabase
+from .database import OneStore
 from .engine import Engine, Failure
 from .errors import UsageError
 from .pairing import ACROSS_RANKS, RankPair, Side, compare_ranks
+from .progress import Progress
 from .settings import Limits
 from .shards import Dump
 from .store import Store
 from .wording import ranges, ranks_text
+from .work import Work
 
 _FRAMEWORK = re.compile(rb'"framework"\s*:\s*"(\w+)"')
 HEAD = 4096
@@ -53,7 +56,9 @@ class Comparison:
             "world_size": self.target.world_size,
         }
 
-    def tasks(self, limits: Limits, params: Mapping[str, Any]) -> Iterator[RankPair]:
+    def tasks(
+        self, limits: Limits | None, params: Mapping[str, Any], work: Work | None = None
+    ) -> Iterator[RankPair]:
         """Yield a task for each pair of ranks."""
         across = ACROSS_RANKS if len(self.counterparts) > 1 else ()
         for rank, counterparts in self.counterparts.items():
@@ -65,11 +70,18 @@ class Comparison:
                     questions=(*RANK_QUESTIONS, *across),
                     limits=limits,
                     params=params,
+                    work=work,
                 )
 
 
 def compare_dumps(
-    comparison: Comparison, store: Store, engine: Engine, worker: Limits
+    comparison: Comparison,
+    store: Store,
+    engine: Engine,
+    worker: Limits | None,
+    *,
+    work: Path,
+    quiet: bool = True,
 ) -> dict[str, Any]:
     """Return the result document of CONTRACT section 2; every table behind it is then in `store`.
 
@@ -78,28 +90,46 @@ def compare_dumps(
         store: an empty database with the parameters of the comparison.
         engine: closed when the ranks have been read.
         worker: what each task may use.
+        work: keeps what tasks have finished; `store` reads from it, and the caller removes it.
+        quiet: no progress on stderr.
     """
-    warnings = _not_compared(comparison)
-    for name in (*RANK_QUESTIONS, *ACROSS_RANKS):
-        store.declare(name)
+    tasks = list(comparison.tasks(worker, store.params, Work.open(work)))
+    warnings = [*comparison.bench.notes, *comparison.target.notes, *_not_compared(comparison)]
     try:
-        for task, result in engine.map(compare_ranks, comparison.tasks(worker, store.params)):
-            if isinstance(result, Failure):
-                warnings.append(_warning("shard_unreadable", f"{task}: {result.reason}"))
-                continue
-            for name, rows in result.items():
-                store.unpack(name, rows)
+        warnings += _collect(tasks, store, engine, quiet=quiet)
     finally:
         engine.close()
-    found = run_diff(RunDatabase(store))
+    found = run_diff(OneStore(store))
     return {
         "tool": "compare",
         "schema": 1,
-        "bench": str(comparison.bench.path),
-        "target": str(comparison.target.path),
+        "bench": comparison.bench.name,
+        "target": comparison.target.name,
         **found,
         "warnings": warnings + found["warnings"],
     }
+
+
+def _collect(
+    tasks: Sequence[RankPair], store: Store, engine: Engine, *, quiet: bool
+) -> list[dict[str, Any]]:
+    """Run the tasks and make their answers readable; return a warning for each that failed."""
+    work = tasks[0].work
+    assert work
+    waiting = [task for task in tasks if not work.finished(task.key)]
+    warnings = []
+    with Progress("ranks compared", len(waiting), quiet=quiet) as progress:
+        for task, result in engine.map(compare_ranks, waiting):
+            if isinstance(result, Failure):
+                warnings.append(_warning("shard_unreadable", f"{task}: {result.reason}"))
+            elif result:
+                work.put(task.key, result)
+            progress.done(1)
+    done = [task for task in tasks if work.finished(task.key)]
+    for name in (*RANK_QUESTIONS, *ACROSS_RANKS):
+        files = work.files([task.key for task in done if name in task.questions], name)
+        store.see(name, files)
+    return warnings
 
 
 def framework(dump: Dump) -> str:
@@ -130,7 +160,7 @@ def counterparts(bench: Dump, target: Dump) -> dict[int, list[int]]:
     small, large = sorted((len(ours), len(theirs)))
     if large % small:
         raise UsageError(
-            f"{target.path} has {ranks_text(ours)}, {bench.path} has {ranks_text(theirs)}; one "
+            f"{target.name} has {ranks_text(ours)}, {bench.name} has {ranks_text(theirs)}; one "
             "number of ranks must be a multiple of the other, or give --ranks TARGET:BENCH ..."
         )
     block = large // small

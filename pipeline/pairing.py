@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .loading import load_shards
-from .settings import Limits
+from .settings import Limits, cpu_count, limits
 from .shards import Shard
-from .sqlfile import load
+from .sqlfile import digest, load
 from .store import Store
 from .wording import ranges
+from .work import Work
 
 SIDE_QUESTIONS = {
     "calls": "diff/call_keys",
@@ -30,15 +33,24 @@ ERRORS = {
     "mean_error": "DOUBLE",
     "norm_error": "DOUBLE",
 }
-ALIGNED = {"step": "BIGINT", "bench_seq": "BIGINT", "target_seq": "BIGINT"}
 REAL_ERRORS = {
     "step": "BIGINT",
     "bench_seq": "BIGINT",
     "target_seq": "BIGINT",
     "slot": "VARCHAR",
-    "max_abs": "DOUBLE",
-    "scale": "DOUBLE",
+    "max_abs": "DOUBLE",  # over the elements that are finite on both sides
+    "scale": "DOUBLE",  # the largest magnitude of both
+    "max_element_rel": "DOUBLE",  # of an element, relative to the benchmark's
+    "cosine": "DOUBLE",
+    "euclid": "DOUBLE",  # L2 norm of the difference
+    "thousandth": "DOUBLE",  # share of elements that are off by less than a thousandth
+    "five_thousandths": "DOUBLE",
+    "ulp": "BIGINT",  # most representable numbers between two elements
+    "first_index": "BIGINT[]",  # of the first element that differs
+    "other_nonfinite": "BOOLEAN",  # NaN and infinities stand in other places
 }
+"""Column -> SQL type of the errors of a pair of tensors whose elements are on record."""
+ALIGNED = {"step": "BIGINT", "bench_seq": "BIGINT", "target_seq": "BIGINT"}
 
 
 @dataclass(frozen=True)
@@ -65,30 +77,45 @@ class RankPair:
     target: Side
     noise: tuple[Side, ...]
     questions: tuple[str, ...]
-    limits: Limits
+    limits: Limits | None
     params: Mapping[str, Any] = field(default_factory=dict)
+    work: Work | None = None
 
     def __str__(self) -> str:
         shards = self.target.shards
         return f"rank {shards[0].rank}, step {ranges(shard.step for shard in shards)}"
 
+    @cached_property
+    def key(self) -> str:
+        """Return a name that changes with whatever could change the answers."""
+        sides = (self.bench, self.target, *self.noise)
+        read = [(s.step, s.rank, s.place, s.bytes, s.newest) for side in sides for s in side.shards]
+        asked = (self.questions, sorted(self.params.items()), len(self.noise), digest())
+        return hashlib.blake2b(repr((read, asked)).encode(), digest_size=12).hexdigest()
+
 
 def compare_ranks(task: RankPair) -> dict[str, bytes]:
-    """Return question -> rows, as a Parquet file, for one pair of ranks; runs in a worker."""
-    with Store(task.limits, task.params) as store:
+    """Answer the questions of one pair of ranks; runs in a worker.
+
+    Returns:
+        Question -> rows, as a Parquet file; nothing when they could be put where the driver
+        finds them.
+    """
+    with Store(task.limits or limits(cpu_count()), task.params) as store:
         load_pair(store, task)
-        return {name: store.pack(name) for name in task.questions}
+        answers = {name: store.pack(name) for name in task.questions}
+    if task.work and task.work.is_here():
+        task.work.put(task.key, answers)
+        return {}
+    return answers
 
 
 def load_pair(store: Store, task: RankPair) -> None:
     """Make the tables that the questions of a pair read."""
     across = tuple(name for name in task.questions if name in ACROSS_RANKS)
     _load_sides(store, task.bench, task.target, across)
-    noise: list[tuple[Any, ...]] = []
-    for run in task.noise:
-        noise += _noise(task, run)
-    store.fill("noise", ERRORS, noise)
-    store.fill("real_errors", REAL_ERRORS, [])
+    store.fill("noise", ERRORS, [row for run in task.noise for row in _noise(task, run)])
+    store.fill("real_errors", REAL_ERRORS, _real_errors(store, task))
 
 
 def _load_sides(
@@ -115,6 +142,27 @@ def _load_sides(
 
 def _noise(task: RankPair, run: Side) -> list[tuple[Any, ...]]:
     """Return how far a further run of the benchmark is from it, by tensor."""
-    with Store(task.limits, task.params) as store:
+    with Store(task.limits or limits(cpu_count()), task.params) as store:
         _load_sides(store, task.bench, run)
         return [tuple(row.values()) for row in store.rows("diff/noise_errors")]
+
+
+def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `real_errors`: pairs of tensors whose elements can be read on both sides."""
+    folders = [{s.step: s.path for s in side.shards} for side in (task.bench, task.target)]
+    rows = store.rows("diff/value_pairs")
+    if not rows:
+        return
+    from .readers.raw_values import UnreadableValues, read_values
+    from .real_values import real_errors
+
+    for row in rows:
+        step = row["step"]
+        try:
+            bench = read_values(folders[0][step] / row["bench_path"])
+            target = read_values(folders[1][step] / row["path"])
+        except UnreadableValues:
+            continue  # what is on record of them beside their elements decides
+        if bench.shape == target.shape:
+            place = (step, row["bench_seq"], row["target_seq"], row["slot"])
+            yield (*place, *real_errors(bench, target, row["dtype"]))

@@ -6,29 +6,12 @@ from typing import Any
 
 import numpy as np
 
-REAL_ERRORS = {
-    "step": "BIGINT",
-    "bench_seq": "BIGINT",
-    "target_seq": "BIGINT",
-    "slot": "VARCHAR",
-    "max_abs": "DOUBLE",  # over the elements that are finite on both sides
-    "scale": "DOUBLE",  # the largest magnitude of both
-    "max_rel": "DOUBLE",  # of an element, relative to the benchmark's
-    "cosine": "DOUBLE",
-    "euclid": "DOUBLE",  # L2 norm of the difference
-    "thousandth": "DOUBLE",  # share of elements that are off by less than a thousandth
-    "five_thousandths": "DOUBLE",
-    "ulp": "BIGINT",  # most representable numbers between two elements
-    "first_index": "BIGINT[]",  # of the first element that differs
-    "other_nonfinite": "BOOLEAN",  # NaN and infinities stand in other places
-}
-"""Column -> SQL type of the errors of a pair of tensors."""
-
 ULP_BITS = {"float16": 16, "float32": 32, "float64": 64}
 
 
 def real_errors(bench: Any, target: Any, dtype: str) -> tuple[Any, ...]:
-    """Return the columns of REAL_ERRORS from `max_abs` on, for two arrays of one shape.
+    """Return max_abs, scale, max_element_rel, cosine, euclid, thousandth, five_thousandths, ulp,
+    first_index and other_nonfinite of two arrays of one shape.
 
     Relative errors are those of msprobe: an element of the benchmark that is zero counts with the
     machine epsilon added to both. Cosine similarity is None when one side alone is zero; two zeros

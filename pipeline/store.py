@@ -194,6 +194,13 @@ class Store:
         if files:
             self.con.read_parquet(list(files)).insert_into(load(name).table)
 
+    def see(self, name: str, files: Sequence[str]) -> None:
+        """Make the rows of Parquet files that `pack` made readable, without taking them in."""
+        if files:
+            self.view(load(name).table, self.con.read_parquet(list(files)))
+        else:
+            self.declare(name)
+
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""
         self.con.execute("SET allowed_directories = ?", [[str(folder.resolve())]])

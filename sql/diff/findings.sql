@@ -15,13 +15,15 @@
 --          sources          one row per pair of calls that reads what only one dump made, from
 --                           diff/sources
 --          target_calls     one row per call of the target
+--          real_errors      one row per pair of tensors whose elements are on record
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT,
 --          name VARCHAR, bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
 --          module VARCHAR, status VARCHAR, slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN,
 --          weight BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
---          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT
+--          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT, cosine DOUBLE,
+--          ulp BIGINT, thousandth DOUBLE, first_index BIGINT[]
 WITH judged AS (
   SELECT
     s.*,
@@ -88,7 +90,11 @@ SELECT
   a.bench_value,
   s.target_name AS source_name,
   s.bench_name AS source_bench_name,
-  c.stack_id
+  c.stack_id,
+  r.cosine,
+  r.ulp,
+  r.thousandth,
+  r.first_index
 FROM told AS t
 LEFT JOIN tensor_pairs AS x
   ON x.step = t.step AND x.bench_seq = t.bench_seq AND x.target_seq = t.target_seq
@@ -96,6 +102,9 @@ LEFT JOIN tensor_pairs AS x
     WHEN t.status = 'suspect' AND t.explained THEN t.out_slot
     ELSE coalesce(t.slot, t.other_grad)
   END
+LEFT JOIN real_errors AS r
+  ON r.step = x.step AND r.bench_seq = x.bench_seq AND r.target_seq = x.target_seq
+  AND r.slot = x.slot
 LEFT JOIN argument_pairs AS a
   ON a.step = t.step AND a.bench_seq = t.bench_seq AND a.target_seq = t.target_seq
 LEFT JOIN sources AS s

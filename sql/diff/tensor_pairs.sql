@@ -64,7 +64,8 @@ WITH joined AS (
     t.shape <> b.shape AS other_shape,
     (t.has_nan <> b.has_nan) IS TRUE
       OR (t.has_posinf <> b.has_posinf) IS TRUE
-      OR (t.has_neginf <> b.has_neginf) IS TRUE AS other_nonfinite,
+      OR (t.has_neginf <> b.has_neginf) IS TRUE
+      OR coalesce(r.other_nonfinite, false) AS other_nonfinite,
     (
       (t.has_nan OR t.has_posinf OR t.has_neginf) AND (b.has_nan OR b.has_posinf OR b.has_neginf)
     ) IS TRUE AS both_nonfinite,
