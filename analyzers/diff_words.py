@@ -61,16 +61,16 @@ def source_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
         return {"call": row["name"], "why": "random op: device generator"}
     if row["status"] == "argument":
         return {"call": row["name"], "why": f"another argument: {row['slot']}"}
-    if row["weight"]:
-        return {"call": None, "why": "a weight that differed from the start"}
     if row["status"] == "dtype":
         return {"call": None, "why": "a dtype change"}
+    if row["weight"]:
+        return {"call": None, "why": "a weight that differed from the start"}
     if row["is_input"]:
         return {"call": None, "why": "data, or an operation that is not on record"}
     return {"call": row["name"], "why": "the operation itself"}
 
 
-def hint_of(row: Mapping[str, Any], line: str | None) -> str:
+def hint_of(row: Mapping[str, Any]) -> str:
     """Return what to look at or change next."""
     made, other = row["source_name"], row["source_bench_name"]
     if made and other:
@@ -83,5 +83,4 @@ def hint_of(row: Mapping[str, Any], line: str | None) -> str:
         key = "weight"
     else:
         key = "outside" if row["is_input"] else "compute"
-    hint = HINTS[key].format(call=made, bench_call=other, name=row["name"])
-    return f"{hint} ({line.partition(' | ')[0]})" if line else hint
+    return HINTS[key].format(call=made, bench_call=other, name=row["name"])

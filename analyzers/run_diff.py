@@ -14,6 +14,9 @@ RANK_QUESTIONS = (
     "diff/findings",
     "diff/finding_stacks",
     "diff/summary",
+    "diff/divergence_tensors",
+    "diff/module_errors",
+    "diff/error_profile",
 )
 """Asked where a pair of ranks lies; everything else is asked over the answers of all."""
 
@@ -37,7 +40,6 @@ def run_diff(db: Database) -> Row:
     first = _first(db, roots or [f for f in findings if f["status"] == "propagated"])
     judged = sum(row["judged"] for row in summary)
     verdict = "different" if first else "same" if judged else "unknown"
-    stacks = {(s["step"], s["rank"], s["seq"]): s["stack"] for s in db.rows("diff/finding_stacks")}
     unpaired = [_unpaired(row) for row in db.rows("diff/unpaired")]
     told = [_finding(f) for f in findings] + unpaired
     warnings = []
@@ -47,7 +49,7 @@ def run_diff(db: Database) -> Row:
     return {
         "verdict": verdict,
         "read": _read(summary, judged),
-        "first_divergence": _divergence(first, stacks) if first else None,
+        "first_divergence": _divergence(db, first) if first else None,
         "findings": told[:MOST_FINDINGS],
         "warnings": warnings,
     }
@@ -92,9 +94,13 @@ def _read(summary: list[Row], judged: int) -> Row:
     }
 
 
-def _divergence(first: Row, stacks: dict[tuple[int, int, int], str]) -> Row:
-    frames = (stacks.get((first["step"], first["rank"], first["seq"])) or "").splitlines()
+def _divergence(db: Database, first: Row) -> Row:
+    def here(rows: list[Row]) -> list[Row]:
+        return [r for r in rows if all(r[k] == first[k] for k in ("step", "rank", "seq"))]
+
+    frames = [line for row in here(db.rows("diff/finding_stacks")) for line in row["stack"].split("\n")]
     line = own_frame(frames)
+    tensors = here(db.rows("diff/divergence_tensors"))
     return {
         **_finding(first),
         "seq": first["seq"],
@@ -103,7 +109,8 @@ def _divergence(first: Row, stacks: dict[tuple[int, int, int], str]) -> Row:
         "source": source_of(first),
         "line": line,
         "stack": [frame.partition(" | ")[0] for frame in frames],
-        "hint": hint_of(first, line),
+        "hint": hint_of(first),
+        "tensors": [{k: v for k, v in t.items() if k not in ("step", "rank", "seq")} for t in tensors],
     }
 
 

@@ -11,6 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from .compare_text import compare_text
 from .comparison import Comparison, compare_dumps, counterparts
 from .options import add_common, open_engine, out_folder, say, share, unfinished
 from .output import exit_code, strict_json, write_result
@@ -44,8 +45,7 @@ def run(args: Namespace) -> int:
         result = compare_dumps(comparison, store, engine, worker, work=work, quiet=args.quiet)
         write_result(out, result, store)
     shutil.rmtree(work)
-    if args.json:
-        sys.stdout.write(strict_json(result) + "\n")
+    sys.stdout.write(strict_json(result) + "\n" if args.json else compare_text(result, out))
     verdict = "found" if result["verdict"] == "different" else result["verdict"]
     return exit_code(verdict, args.fail_on)
 
