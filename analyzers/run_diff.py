@@ -15,6 +15,7 @@ RANK_QUESTIONS = (
     "diff/finding_stacks",
     "diff/summary",
     "diff/divergence_tensors",
+    "diff/parts",
     "diff/module_errors",
     "diff/error_profile",
 )
@@ -25,6 +26,11 @@ ROOTS = ("suspect", "dtype", "shape", "argument", "random", "nonfinite")
 
 METRICS = ("max_rel", "max_error", "ratio", "cosine", "ulp", "thousandth", "first_index")
 
+NOTHING_ELSE = dict.fromkeys(
+    (*METRICS, "weight", "value", "bench_value", "source_name", "source_bench_name")
+)
+"""Columns of a finding that one made of shards does not have."""
+
 MOST_FINDINGS = 10_000
 """Findings in the document; all stand in findings.parquet."""
 
@@ -34,15 +40,16 @@ def run_diff(db: Database) -> Row:
 
     No first divergence means: what differs is less than rounding explains, or a note.
     """
-    findings = _settled(db)
+    merged = db.rows("diff/merged_parts")
+    findings = _with_merged(_settled(db), merged)
     summary = db.rows("diff/summary")
     roots = [f for f in findings if f["status"] in ROOTS]
     first = _first(db, roots or [f for f in findings if f["status"] == "propagated"])
-    judged = sum(row["judged"] for row in summary)
+    judged = sum(row["judged"] for row in summary) + sum(m["comparable"] for m in merged)
     verdict = "different" if first else "same" if judged else "unknown"
     unpaired = [_unpaired(row) for row in db.rows("diff/unpaired")]
     told = [_finding(f) for f in findings] + unpaired
-    warnings = []
+    warnings = _not_merged(merged)
     if len(told) > MOST_FINDINGS:
         text = f"{len(told):,} findings; the first {MOST_FINDINGS:,} are here, all in the tables"
         warnings.append({"code": "shortened", "text": text})
@@ -64,6 +71,41 @@ def _settled(db: Database) -> list[Row]:
         else f
         for f in db.rows("diff/findings")
     ]
+
+
+def _with_merged(findings: list[Row], merged: list[Row]) -> list[Row]:
+    """Return the findings and those of shards that, put together, differ from the whole.
+
+    What reads something that differs after such a call, on whichever rank, is a consequence.
+    """
+    roots = [f for f in findings if f["status"] in ROOTS]
+    known = {(f["step"], f["rank"], f["seq"]) for f in findings}
+    first: dict[int, int] = {}  # step -> the earliest call that holds a shard that differs
+    for row in merged:
+        if row["comparable"] and row["ratio"] > 1:
+            here = [r["seq"] for r in roots if r["step"] == row["step"]]
+            later = min([*here, first.get(row["step"], row["seq"])]) < row["seq"]
+            first[row["step"]] = min(first.get(row["step"], row["seq"]), row["seq"])
+            if (row["step"], row["rank"], row["seq"]) not in known:
+                status = "propagated" if later else "suspect"
+                findings.append({**NOTHING_ELSE, **row, "status": status})
+    for f in findings:
+        later = f["seq"] > first.get(f["step"], f["seq"])
+        if later and f["status"] == "suspect" and f["is_input"] and not f["weight"]:
+            f["status"] = "propagated"
+    return sorted(findings, key=lambda f: (f["step"], f["rank"], f["seq"]))
+
+
+def _not_merged(merged: list[Row]) -> list[Row]:
+    lost = [row for row in merged if not row["comparable"]]
+    if not lost:
+        return []
+    text = (
+        f"{len(lost):,} tensors are split over the ranks of one dump in a way that does not add up "
+        f"to the whole in the other; the first is {lost[0]['slot']} of {lost[0]['name']} "
+        f"(step {lost[0]['step']}, rank {lost[0]['rank']}): not compared"
+    )
+    return [{"code": "not_compared", "text": text}]
 
 
 def _first(db: Database, roots: list[Row]) -> Row | None:

@@ -52,6 +52,8 @@ class Comparison:
         return {
             "cross": cross,
             "strict": self.strict,
+            "split": len(self.counterparts) != len({b for of in self.counterparts.values() for b in of})
+            or any(len(of) > 1 for of in self.counterparts.values()),
             "nan_only": False,
             "world_size": self.target.world_size,
         }

@@ -11,12 +11,14 @@
 -- the backward pass, where a gradient that should be zero is nothing but that. Equal checksums mean equal, whatever else is
 -- recorded; different ones decide where no number is. Integers and booleans must be equal. NULL
 -- flags and NULL numbers say nothing. `judged` is false for memory that is only reserved and where
--- nothing can be held against each other.
+-- nothing can be held against each other: a shard against a whole, and what a call made of shards,
+-- which may have to be summed up first.
 --
 -- `kind`: what is wrong first: dtype, shape, nonfinite, value; NULL when nothing is.
 --
 -- scope:   rank
--- uses:    lib/is_floating, lib/epsilon, lib/tolerance, lib/is_weight_slot, lib/allocates
+-- uses:    lib/is_floating, lib/epsilon, lib/tolerance, lib/is_weight_slot, lib/allocates,
+--          lib/is_part
 -- reads:   pairs            one row per pair of calls, from diff/pairs
 --          bench_tensors    one row per tensor of the benchmark
 --          target_tensors   one row per tensor of the target
@@ -24,6 +26,7 @@
 --          noise            one row per tensor of the benchmark that further runs of it also have
 --          real_errors      one row per pair of tensors whose elements are on record
 -- params:  $cross BOOLEAN   the dumps are of two frameworks
+--          $split BOOLEAN   the dumps have different numbers of ranks
 --          $strict BOOLEAN   every bit must be equal
 -- returns: step BIGINT, rank BIGINT, bench_seq BIGINT, target_seq BIGINT, slot VARCHAR,
 --          bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, judged BOOLEAN, kind VARCHAR,
@@ -31,7 +34,20 @@
 --          max_error DOUBLE, max_rel DOUBLE, same_bits BOOLEAN, both_nonfinite BOOLEAN,
 --          other_grad BOOLEAN, numel BIGINT,
 --          dtype VARCHAR, bench_dtype VARCHAR
-WITH joined AS (
+WITH of_shards AS (
+  SELECT DISTINCT p.step, p.target_seq, p.bench_seq
+  FROM pairs AS p
+  JOIN target_tensors AS t ON t.step = p.step AND t.seq = p.target_seq
+  JOIN bench_tensors AS b ON b.step = p.step AND b.seq = p.bench_seq AND b.key = t.key
+  WHERE $split AND t.direction <> 'output' AND is_part(t.shape, b.shape)
+),
+unsummed AS (  -- and where it is handed on
+  SELECT DISTINCT t.step, t.numel, t.max, t.min, t.norm
+  FROM of_shards AS s
+  JOIN target_tensors AS t ON t.step = s.step AND t.seq = s.target_seq
+  WHERE t.direction = 'output'
+),
+joined AS (
   SELECT
     p.step,
     p.rank,
@@ -51,6 +67,14 @@ WITH joined AS (
         AND p.phase = 'backward'
         AND p.kind <> 'module'
         AND ($cross OR t.shape <> b.shape)
+      )
+      AND NOT (
+        $split
+        AND (
+          (t.shape <> b.shape AND is_part(t.shape, b.shape))
+          OR (t.direction = 'output' AND s.target_seq IS NOT NULL)
+          OR u.norm IS NOT NULL
+        )
       )
       AS comparable,
     t.numel,
@@ -86,6 +110,11 @@ WITH joined AS (
   FROM pairs AS p
   JOIN target_tensors AS t ON t.step = p.step AND t.seq = p.target_seq
   JOIN bench_tensors AS b ON b.step = p.step AND b.seq = p.bench_seq AND b.key = t.key
+  LEFT JOIN of_shards AS s
+    ON s.step = p.step AND s.target_seq = p.target_seq AND s.bench_seq = p.bench_seq
+  LEFT JOIN unsummed AS u
+    ON u.step = t.step AND u.numel = t.numel AND u.max = t.max AND u.min = t.min
+    AND u.norm = t.norm
   LEFT JOIN typical_sizes AS z ON z.step = p.step AND z.phase IS NOT DISTINCT FROM p.phase
   LEFT JOIN noise AS n ON n.step = p.step AND n.bench_seq = p.bench_seq AND n.slot = b.slot
   LEFT JOIN real_errors AS r
