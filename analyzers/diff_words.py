@@ -13,8 +13,8 @@ REASONS = {
     "generator",
     "nonfinite input": "{slot} does not hold NaN and infinities where the benchmark does",
     "nonfinite output": "inputs agree, NaN and infinities of {slot} do not",
-    "suspect input": "{slot} differs by {max_rel:.3g} of its scale, {ratio:.3g} times what rounding "
-    "explains, and nothing before it did",
+    "suspect input": "{slot} differs by {max_rel:.3g} of its scale, {ratio:.3g} times what "
+    "rounding explains, and nothing before it did",
     "suspect output": "inputs agree, {slot} differs by {max_rel:.3g} of its scale, {ratio:.3g} "
     "times what rounding explains",
     "checksum input": "the checksum of {slot} differs, and nothing before it did",

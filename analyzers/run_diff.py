@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from .base import Database, Row
 from .causal_order import earliest
 from .diff_words import hint_of, reason_of, source_of
@@ -31,7 +33,7 @@ NOTHING_ELSE = dict.fromkeys(
 )
 """Columns of a finding that one made of shards does not have."""
 
-MOST_FINDINGS = 10_000
+MOST_FINDINGS = 2_000
 """Findings in the document; all stand in findings.parquet."""
 
 
@@ -52,11 +54,12 @@ def run_diff(db: Database) -> Row:
     warnings = _not_merged(merged)
     if len(told) > MOST_FINDINGS:
         text = f"{len(told):,} findings; the first {MOST_FINDINGS:,} are here, all in the tables"
-        warnings.append({"code": "shortened", "text": text})
+        warnings.append({"code": "shortened", "step": None, "rank": None, "text": text})
     return {
         "verdict": verdict,
         "read": _read(summary, judged),
         "first_divergence": _divergence(db, first) if first else None,
+        "statuses": Counter(finding["status"] for finding in told),
         "findings": told[:MOST_FINDINGS],
         "warnings": warnings,
     }
@@ -90,8 +93,9 @@ def _with_merged(findings: list[Row], merged: list[Row]) -> list[Row]:
                 status = "propagated" if later else "suspect"
                 findings.append({**NOTHING_ELSE, **row, "status": status})
     for f in findings:
-        later = f["seq"] > first.get(f["step"], f["seq"])
-        if later and f["status"] == "suspect" and f["is_input"] and not f["weight"]:
+        at = first.get(f["step"])
+        later = at is not None and (f["seq"], not f["is_input"]) > (at, False)
+        if later and f["status"] == "suspect" and not f["weight"]:
             f["status"] = "propagated"
     return sorted(findings, key=lambda f: (f["step"], f["rank"], f["seq"]))
 
@@ -105,7 +109,7 @@ def _not_merged(merged: list[Row]) -> list[Row]:
         f"to the whole in the other; the first is {lost[0]['slot']} of {lost[0]['name']} "
         f"(step {lost[0]['step']}, rank {lost[0]['rank']}): not compared"
     )
-    return [{"code": "not_compared", "text": text}]
+    return [{"code": "not_compared", "step": None, "rank": None, "text": text}]
 
 
 def _first(db: Database, roots: list[Row]) -> Row | None:
@@ -125,7 +129,8 @@ def _first(db: Database, roots: list[Row]) -> Row | None:
 
 def _read(summary: list[Row], judged: int) -> Row:
     totals = {
-        key: sum(row[key] for row in summary) for key in ("pairs", "only_in_bench", "only_in_target")
+        key: sum(row[key] for row in summary)
+        for key in ("pairs", "only_in_bench", "only_in_target")
     }
     return totals | {
         "ranks": len({row["rank"] for row in summary}),
@@ -140,7 +145,9 @@ def _divergence(db: Database, first: Row) -> Row:
     def here(rows: list[Row]) -> list[Row]:
         return [r for r in rows if all(r[k] == first[k] for k in ("step", "rank", "seq"))]
 
-    frames = [line for row in here(db.rows("diff/finding_stacks")) for line in row["stack"].split("\n")]
+    frames = [
+        line for row in here(db.rows("diff/finding_stacks")) for line in row["stack"].split("\n")
+    ]
     line = own_frame(frames)
     tensors = here(db.rows("diff/divergence_tensors"))
     return {
@@ -152,7 +159,9 @@ def _divergence(db: Database, first: Row) -> Row:
         "line": line,
         "stack": [frame.partition(" | ")[0] for frame in frames],
         "hint": hint_of(first),
-        "tensors": [{k: v for k, v in t.items() if k not in ("step", "rank", "seq")} for t in tensors],
+        "tensors": [
+            {k: v for k, v in t.items() if k not in ("step", "rank", "seq")} for t in tensors
+        ],
     }
 
 

@@ -9,6 +9,7 @@ common: an inserted call may read the very tensor that the old one read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ def align_parts(calls: Calls, *, same_shapes: bool) -> list[tuple[int, int, int]
     """
     keys = list(zip(*(calls[name].tolist() for name in ("step", "part", "side")), strict=True))
     starts = [i for i, key in enumerate(keys) if i == 0 or key != keys[i - 1]] + [len(keys)]
-    runs = {keys[a]: slice(a, b) for a, b in zip(starts, starts[1:])}
+    runs = {keys[a]: slice(a, b) for a, b in pairwise(starts)}
     pairs = []
     for (step, part, side), bench in runs.items():
         target = runs.get((step, part, "target"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from .compare_text import compare_text
 from .comparison import Comparison, compare_dumps, counterparts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -41,9 +40,7 @@ def compare_text(result: Mapping[str, Any], out: Path | None = None) -> str:
     lines += [""] * bool(result["findings"])
     for status, calls in statuses(result):
         lines.append(f"{calls:>8,}  {status}: calls {MEANINGS[status]}")
-    others = [
-        f for f in result["findings"] if f["status"] == "suspect" and not _is_first(f, first)
-    ]
+    others = [f for f in result["findings"] if f["status"] == "suspect" and not _is_first(f, first)]
     if others:
         lines += ["", "more places where a difference begins:"]
     lines += [f"  {place(f)}, {f['slot']}" for f in others[:SHOWN_SUSPECTS]]
@@ -83,8 +80,8 @@ def meaning(result: Mapping[str, Any]) -> str:
 
 def statuses(result: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return each status that occurs with its number of calls, the gravest first."""
-    counts = Counter(finding["status"] for finding in result["findings"])
-    return [(status, counts[status]) for status in MEANINGS if counts[status]]
+    counts = result["statuses"]
+    return [(status, counts[status]) for status in MEANINGS if counts.get(status)]
 
 
 def place(finding: Mapping[str, Any]) -> str:

@@ -52,7 +52,8 @@ class Comparison:
         return {
             "cross": cross,
             "strict": self.strict,
-            "split": len(self.counterparts) != len({b for of in self.counterparts.values() for b in of})
+            "split": len(self.counterparts)
+            != len({b for of in self.counterparts.values() for b in of})
             or any(len(of) > 1 for of in self.counterparts.values()),
             "nan_only": False,
             "world_size": self.target.world_size,
@@ -123,7 +124,11 @@ def _collect(
     with Progress("ranks compared", len(waiting), quiet=quiet) as progress:
         for task, result in engine.map(compare_ranks, waiting):
             if isinstance(result, Failure):
-                warnings.append(_warning("shard_unreadable", f"{task}: {result.reason}"))
+                warnings.append(
+                    _warning(
+                        "shard_unreadable", f"{task}: {result.reason}", task.target.shards[0].rank
+                    )
+                )
             elif result:
                 work.put(task.key, result)
             progress.done(1)
@@ -135,7 +140,7 @@ def _collect(
 
 
 def framework(dump: Dump) -> str:
-    """Return what a dump was recorded with: pytorch, mindspore, mindtorch; empty if it is not said."""
+    """Return what a dump was recorded with: pytorch, mindspore, ...; empty if it is not said."""
     if dump.kind == "shards":
         return str(dump.run.get("framework") or "")
     for shard in dump.shards:
@@ -158,7 +163,7 @@ def counterparts(bench: Dump, target: Dump) -> dict[int, list[int]]:
     """
     ours, theirs = (sorted({shard.rank for shard in dump.shards}) for dump in (target, bench))
     if ours == theirs or len(ours) == len(theirs):
-        return {a: [b] for a, b in zip(ours, theirs)}
+        return {a: [b] for a, b in zip(ours, theirs, strict=True)}
     small, large = sorted((len(ours), len(theirs)))
     if large % small:
         raise UsageError(
@@ -177,15 +182,16 @@ def _side(dump: Dump, rank: int) -> Side:
 
 def _not_compared(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a warning for each step that only one dump has."""
-    steps = [
+    bench, target = (
         {shard.step for shard in dump.shards} for dump in (comparison.bench, comparison.target)
-    ]
+    )
+    alone = {"benchmark": bench - target, "target": target - bench}
     return [
-        _warning("not_compared", f"only the {side} has step {ranges(own - other)}")
-        for side, own, other in (("benchmark", *steps), ("target", *steps[::-1]))
-        if own - other
+        _warning("not_compared", f"only the {side} has step {ranges(steps)}")
+        for side, steps in alone.items()
+        if steps
     ]
 
 
-def _warning(code: str, text: str) -> dict[str, Any]:
-    return {"code": code, "text": text}
+def _warning(code: str, text: str, rank: int | None = None) -> dict[str, Any]:
+    return {"code": code, "step": None, "rank": rank, "text": text}

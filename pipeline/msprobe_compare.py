@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Write a `compare_result_rank<R>_<time>.csv` or `.xlsx` for each rank; return the exit code."""
+    """Write `compare_result_rank<R>_<time>.csv` or `.xlsx` for each rank; return the exit code."""
     paths = _paths(args.input_path)
     target, bench = (open_dump(paths[side]) for side in SIDES)
     comparison = Comparison(bench, target, (), False, counterparts(bench, target))
@@ -51,7 +51,9 @@ def run(args: Namespace) -> int:
             rows = store.con.table("spreadsheet").pl()
         rank = f"_rank{task.target.shards[0].rank}" if several else ""
         file = args.output_path / f"compare_result{rank}_{stamp}.{'xlsx' if args.xlsx else 'csv'}"
-        table = spreadsheet(_spelled(rows, framework(target), framework(bench)), stacks=args.stack_mode)
+        table = spreadsheet(
+            _spelled(rows, framework(target), framework(bench)), stacks=args.stack_mode
+        )
         if args.xlsx:
             write_xlsx(table, colours(rows), file)
         else:

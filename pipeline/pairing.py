@@ -118,9 +118,7 @@ def load_pair(store: Store, task: RankPair) -> None:
     store.fill("real_errors", REAL_ERRORS, _real_errors(store, task))
 
 
-def _load_sides(
-    store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()
-) -> None:
+def _load_sides(store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()) -> None:
     for name, side in (("bench", bench), ("target", target)):
         extra = across if name == "target" else ()
         with store.inside(name):
@@ -148,12 +146,12 @@ def _noise(task: RankPair, run: Side) -> list[tuple[Any, ...]]:
 
 
 def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `real_errors`: pairs of tensors whose elements can be read on both sides."""
+    """Yield the rows of `real_errors`: of tensors whose elements can be read on both sides."""
     folders = [{s.step: s.path for s in side.shards} for side in (task.bench, task.target)]
     rows = store.rows("diff/value_pairs")
     if not rows:
         return
-    from .readers.raw_values import UnreadableValues, read_values
+    from .readers.raw_values import ValuesError, read_values
     from .real_values import real_errors
 
     for row in rows:
@@ -161,7 +159,7 @@ def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
         try:
             bench = read_values(folders[0][step] / row["bench_path"])
             target = read_values(folders[1][step] / row["path"])
-        except UnreadableValues:
+        except ValuesError:
             continue  # what is on record of them beside their elements decides
         if bench.shape == target.shape:
             place = (step, row["bench_seq"], row["target_seq"], row["slot"])

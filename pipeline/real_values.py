@@ -67,7 +67,11 @@ def _ulp(bench: Any, target: Any, dtype: str) -> int | None:
     finite = np.isfinite(bench) & np.isfinite(target)
     steps = []
     for side in (bench[finite], target[finite]):
-        raw = np.ascontiguousarray(side).view(f"<i{bits // 8}").astype(object if bits == 64 else "<i8")
+        raw = (
+            np.ascontiguousarray(side)
+            .view(f"<i{bits // 8}")
+            .astype(object if bits == 64 else "<i8")
+        )
         magnitude = raw & ((1 << (bits - 1)) - 1)
         steps.append(np.where(raw < 0, -magnitude, magnitude) >> shift)
     return int(np.abs(steps[0] - steps[1]).max()) if finite.any() else 0

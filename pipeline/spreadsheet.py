@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from .spreadsheet_rules import CALL, judged
+
 if TYPE_CHECKING:
     from xlsxwriter.format import Format
 
@@ -41,7 +43,10 @@ COLUMNS = {
     "statistics": {
         **HEAD,
         **{f"{key}_diff": f"{TITLES[key]} diff" for key in STATISTICS},
-        **{f"{key}_rel": f"{'Norm' if key == 'norm' else TITLES[key]}RelativeErr" for key in STATISTICS},
+        **{
+            f"{key}_rel": f"{'Norm' if key == 'norm' else TITLES[key]}RelativeErr"
+            for key in STATISTICS
+        },
         **NUMBERS,
         **VERDICT,
     },
@@ -60,10 +65,8 @@ COLUMNS = {
 }
 """Mode -> column here -> its title there, in order."""
 
-CALL = ["step", "target_seq", "bench_seq"]
 MOST_COLOURED = 1_048_500
 MISSING = "N/A"
-NO_BENCH = "No bench data matched."
 
 
 def mode_of(rows: pl.DataFrame) -> str:
@@ -81,14 +84,15 @@ def spreadsheet(rows: pl.DataFrame, *, stacks: bool) -> pl.DataFrame:
         stacks: add the call stack, in the first row of each call.
     """
     mode = mode_of(rows)
-    judged = _judged(_differences(rows), mode)
+    table = judged(_differences(rows), mode)
     columns = dict(COLUMNS[mode])
     if stacks:
         columns["stack_info"] = "NPU_Stack_Info"
     if mode == "tensor":
         columns["data_name"] = "Data_name"
-    return judged.select(
-        pl.col(key).cast(pl.String).fill_null(MISSING).alias(title) for key, title in columns.items()
+    return table.select(
+        pl.col(key).cast(pl.String).fill_null(MISSING).alias(title)
+        for key, title in columns.items()
     )
 
 
@@ -112,7 +116,11 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(same).then(0.0).when(b == 0).then(None).otherwise(relative / 100)
             .alias(f"{key}_error"),
         ]  # fmt: skip
-    frames = pl.col("stack").str.split("\n").list.eval(pl.concat_str(pl.lit("'"), pl.element(), pl.lit("'")))
+    frames = (
+        pl.col("stack")
+        .str.split("\n")
+        .list.eval(pl.concat_str(pl.lit("'"), pl.element(), pl.lit("'")))
+    )
     return rows.with_columns(
         *columns,
         pl.when((pl.col("requires_grad") != pl.col("bench_requires_grad")).fill_null(False))
@@ -123,10 +131,18 @@ def _differences(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.concat_str(pl.lit("["), frames.list.join(", "), pl.lit("]")))
         .alias("stack_info"),
         pl.concat_str(
-            pl.lit("['"), _file("value_path"), pl.lit("', '"), _file("bench_value_path"), pl.lit("']")
+            pl.lit("['"),
+            _file("value_path"),
+            pl.lit("', '"),
+            _file("bench_value_path"),
+            pl.lit("']"),
         ).alias("data_name"),
         *(
-            pl.when(pl.col(key)).then(pl.lit("True")).when(~pl.col(key)).then(pl.lit("False")).alias(key)
+            pl.when(pl.col(key))
+            .then(pl.lit("True"))
+            .when(~pl.col(key))
+            .then(pl.lit("False"))
+            .alias(key)
             for key in ("requires_grad", "bench_requires_grad")
         ),
     )
@@ -136,59 +152,6 @@ def _file(column: str) -> pl.Expr:
     return pl.col(column).str.split("/").list.last()
 
 
-def _judged(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
-    """Add Result and Err_message: a rule that holds adds its text and its level to the row."""
-    matched = pl.col("name").is_not_null() & pl.col("bench_name").is_not_null()
-    wild = [pl.col(key).is_in(["nan", "inf", "-inf"]) for key in ("max", "min")]
-    bench_wild = [pl.col(f"bench_{key}").is_in(["nan", "inf", "-inf"]) for key in ("max", "min")]
-    values = mode != "md5"
-    output = pl.col("output") & ~pl.col("skipped")
-    first = output & (pl.col("output").cum_sum().over(CALL) == 1)
-    read = ~pl.col("output")
-    jump = pl.col("norm_error").filter(read).max().over(CALL).fill_null(0)
-    made = pl.col("norm_error").filter(pl.col("output")).max().over(CALL)
-    rules = [
-        ("error", "There is nan/inf/-inf in the NPU max or min value", values & ~pl.col("skipped")
-         & (wild[0] | wild[1]) & ~bench_wild[0] & ~bench_wild[1]),
-        ("error", "The norm relative error of the input is below 0.1 and that of the output above 0.5",
-         (mode == "statistics") & output & (jump < 0.1) & (pl.col("norm_error") > 0.5)),
-        ("error", "The One Thousandth Err Ratio of the input is above 0.9 and that of the output below 0.1",
-         (mode == "tensor") & first
-         & (pl.col("thousandth").filter(read).min().over(CALL).fill_null(1) > 0.9)
-         & (pl.col("thousandth").filter(pl.col("output")).min().over(CALL) < 0.1)),
-        ("error", "The requires_grad of NPU and Bench are inconsistent.",
-         values & matched & (pl.col("consistent") == "False")),
-        ("error", "The scalar of NPU and Bench are inconsistent.",
-         values & pl.col("plain") & (pl.col("max") != pl.col("bench_max"))),
-        ("error", "The dtype of NPU and Bench are inconsistent.", values & (pl.col("dtype") != pl.col("bench_dtype"))),
-        ("error", "The shape of NPU and Bench are inconsistent.", values & (pl.col("shape") != pl.col("bench_shape"))),
-        ("warning", "The norm relative error of output is 10 times that of input.",
-         (mode == "statistics") & first & pl.when(jump > 0).then(made > 10 * jump).otherwise(made > 0.1)),
-        ("warning", "The cosine of the output is lower than that of the input by more than 0.1",
-         (mode == "tensor") & first
-         & (pl.col("cosine").filter(read).min().over(CALL).fill_null(1) > 0.9)
-         & (pl.col("cosine").filter(read).min().over(CALL).fill_null(1)
-            - pl.col("cosine").filter(pl.col("output")).min().over(CALL) > 0.1)),
-        ("error", "The CRC-32 value of NPU differs from that of the bench.",
-         (mode == "md5") & (pl.col("checksum") != pl.col("bench_checksum"))),
-    ]  # fmt: skip
-    holds = {f"rule{i}": rule.fill_null(False) for i, (_, _, rule) in enumerate(rules)}
-    rows = rows.with_columns(**holds)
-    told = [
-        pl.when(pl.col(name)).then(pl.lit(f'"{level}: {text}"'))
-        for name, (level, text, _) in zip(holds, rules, strict=True)
-    ]
-    failed = [n for n, (level, _, _) in zip(holds, rules, strict=True) if level == "error"]
-    warned = [n for n, (level, _, _) in zip(holds, rules, strict=True) if level == "warning"]
-    text = pl.concat_str(pl.lit("["), pl.concat_list(told).list.drop_nulls().list.join(", "), pl.lit("]"))
-    return rows.with_columns(
-        pl.when(~matched).then(pl.lit(NO_BENCH)).otherwise(text).alias("messages"),
-        pl.when(~matched).then(None).when(pl.any_horizontal(failed)).then(pl.lit("error"))
-        .when(pl.any_horizontal(warned)).then(pl.lit("warning")).otherwise(pl.lit("pass"))
-        .alias("result"),
-    )  # fmt: skip
-
-
 def colours(rows: pl.DataFrame) -> list[str | None]:
     """Return red, yellow or None for each row, by the rules of msprobe 8.3.2; red wins."""
     rows = _differences(rows)
@@ -196,7 +159,10 @@ def colours(rows: pl.DataFrame) -> list[str | None]:
     if mode == "md5" or len(rows) > MOST_COLOURED:
         return [None] * len(rows)
     read = ~pl.col("output")
-    off = (pl.col("max").cast(pl.Float64, strict=False) - pl.col("bench_max").cast(pl.Float64, strict=False)).abs()
+    off = (
+        pl.col("max").cast(pl.Float64, strict=False)
+        - pl.col("bench_max").cast(pl.Float64, strict=False)
+    ).abs()
     off = pl.col("max_abs") if mode == "tensor" else off
     error = pl.col("max_error")
     read_error, read_off = (e.filter(read).min().over(CALL).fill_null(0) for e in (error, off))
@@ -222,7 +188,9 @@ def write_xlsx(table: pl.DataFrame, tones: Sequence[str | None], file: Path) -> 
     options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True}
     with xlsxwriter.Workbook(file, options) as book:
         sheet = book.add_worksheet("Sheet1")
-        table.write_excel(book, sheet, table_style=None, autofilter=False, header_format={"bold": True})
+        table.write_excel(
+            book, sheet, table_style=None, autofilter=False, header_format={"bold": True}
+        )
         fills: dict[str, Format] = {
             "red": book.add_format({"bg_color": "#FF0000"}),
             "yellow": book.add_format({"bg_color": "#FFFF00"}),

@@ -29,7 +29,7 @@ STORAGES = {
 """Class of torch -> numpy's name of the dtype of its elements."""
 
 
-class UnreadableValues(ValueError):
+class ValuesError(ValueError):
     """A file is no tensor that can be read without running what it holds."""
 
 
@@ -49,24 +49,24 @@ def read_values(path: Path) -> Any:
     """Return the elements of a saved tensor as an array; bfloat16 becomes float32.
 
     Raises:
-        UnreadableValues: the file is missing, broken, or more than a plain tensor.
+        ValuesError: the file is missing, broken, or more than a plain tensor.
     """
     try:
         if path.suffix == ".npy":
             return np.load(path, allow_pickle=False)
         with zipfile.ZipFile(path) as archive:
             return _from_archive(archive)
-    except UnreadableValues:
+    except ValuesError:
         raise
     except Exception as error:  # whatever a broken file makes these libraries raise
-        raise UnreadableValues(f"{path.name} cannot be read: {error}") from None
+        raise ValuesError(f"{path.name} cannot be read: {error}") from None
 
 
 def _from_archive(archive: zipfile.ZipFile) -> Any:
     (record,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
     tensor = _Unpickler(io.BytesIO(archive.read(record))).load()
     if not isinstance(tensor, _Tensor):
-        raise UnreadableValues(f"{archive.filename} holds {type(tensor).__name__}, not a tensor")
+        raise ValuesError(f"{archive.filename} holds {type(tensor).__name__}, not a tensor")
     content = archive.read(f"{record.removesuffix('data.pkl')}data/{tensor.storage.key}")
     if tensor.storage.dtype == "bfloat16":
         halves = np.frombuffer(content, "<u2").astype("<u4")
@@ -74,9 +74,11 @@ def _from_archive(archive: zipfile.ZipFile) -> Any:
     else:
         elements = np.frombuffer(content, tensor.storage.dtype)
     size = elements.itemsize
-    last = tensor.offset + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride))
+    last = tensor.offset + sum(
+        (n - 1) * s for n, s in zip(tensor.shape, tensor.stride, strict=True)
+    )
     if 0 not in tensor.shape and not 0 <= last < len(elements):
-        raise UnreadableValues(f"{archive.filename} reaches beyond its storage")
+        raise ValuesError(f"{archive.filename} reaches beyond its storage")
     return np.lib.stride_tricks.as_strided(
         elements[tensor.offset :], tensor.shape, [step * size for step in tensor.stride]
     )
@@ -92,7 +94,7 @@ class _Unpickler(pickle.Unpickler):
             return _rebuild_parameter
         if (module, name) == ("collections", "OrderedDict"):
             return dict
-        raise UnreadableValues(f"it asks for {module}.{name}, which no plain tensor needs")
+        raise ValuesError(f"it asks for {module}.{name}, which no plain tensor needs")
 
     def persistent_load(self, pid: Any) -> _Storage:
         _, dtype, key, *_ = pid

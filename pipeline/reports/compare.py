@@ -1,4 +1,4 @@
-"""The report of `compare`: the place of parting, a map of modules, the error along the run, a table."""
+"""The report of `compare`: place of parting, map of modules, error along the run, table."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ def _first(first: Mapping[str, Any]) -> dict[str, Any]:
                 "status": tensor["kind"] or "agrees",
                 "dtype": _both(tensor["bench_dtype"], tensor["dtype"]),
                 "shape": _both(tensor["bench_shape"], tensor["shape"]),
-                **{key: _both(number(tensor[f"bench_{key}"]), number(tensor[key])) for key in STATISTICS},
+                **{
+                    key: _both(number(tensor[f"bench_{key}"]), number(tensor[key]))
+                    for key in STATISTICS
+                },
             }
             for tensor in first["tensors"]
         ],
@@ -110,7 +113,9 @@ def _modules(rows: list[dict[str, Any]], first: Mapping[str, Any] | None) -> dic
     cells: dict[str, dict[Any, list[dict[str, Any]]]] = {}
     for row in sorted(rows, key=lambda row: int(row["first_seq"])):
         cells.setdefault(row["module"], {}).setdefault(row[key], []).append(row)
-    worst = {name: max(r["worst"] for group in at.values() for r in group) for name, at in cells.items()}
+    worst = {
+        name: max(r["worst"] for group in at.values() for r in group) for name, at in cells.items()
+    }
     shown = set(sorted(cells, key=lambda name: -worst[name])[:SHOWN_MODULES])
     chart = heat_map(
         [f"rank {c}" if several else c or "other" for c in columns],
