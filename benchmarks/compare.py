@@ -5,9 +5,10 @@
 
 Two dumps are made (seeded): transformer blocks, and in the target one call in the middle whose
 output is 1 % larger, with all that follows from it. msprobe 26.2.0 (in a virtual environment of its
-own, .venv-peer-torch), crossrank on the JSON, and crossrank on shards take turns, all on one rank, since msprobe takes ranks one after the other. With --ranks, crossrank on shards of
-that many ranks takes its turn too. Times are of the whole process, its start included; the table
-gives medians and ratios, because machines are noisy.
+own, .venv-peer-torch), crossrank on the JSON, and crossrank on shards take turns, all on one rank,
+since msprobe takes ranks one after the other. With --ranks, crossrank on shards of that many ranks
+takes its turn too. Times are of the whole process, its start included; the table gives medians and
+ratios, because machines are noisy.
 """
 
 from __future__ import annotations

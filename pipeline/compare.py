@@ -11,7 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from .compare_text import compare_text
-from .comparison import Comparison, compare_dumps, counterparts
+from .comparison import Comparison, compare_dumps, counterparts, explain_comparison
 from .options import add_common, open_engine, out_folder, say, share, unfinished
 from .output import exit_code, strict_json, write_result
 from .shards import open_dump
@@ -36,6 +36,9 @@ def run(args: Namespace) -> int:
     bench, target = open_dump(args.bench, args.step), open_dump(args.target, args.step)
     noise = tuple(open_dump(path, args.step) for path in args.noise)
     comparison = Comparison(bench, target, noise, args.strict, counterparts(bench, target))
+    if args.explain:
+        sys.stdout.write(explain_comparison(comparison, share(args, 1)))
+        return 0
     engine, worker = open_engine(args, target)
     say(args, f"{len(target.shards)} shards, {engine.name} engine, {engine.workers} at a time")
     out = out_folder(args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from analyzers.run_diff import RANK_QUESTIONS, run_diff
 from .database import OneStore
 from .engine import Engine, Failure
 from .errors import UsageError
-from .pairing import ACROSS_RANKS, RankPair, Side, compare_ranks
+from .pairing import ACROSS_RANKS, RankPair, Side, compare_ranks, load_pair
 from .progress import Progress
 from .settings import Limits
 from .shards import Dump
@@ -111,6 +111,29 @@ def compare_dumps(
         **found,
         "warnings": warnings + found["warnings"],
     }
+
+
+def explain_comparison(comparison: Comparison, limits: Limits) -> str:
+    """Return every statement about the first pair of ranks, bound, as a script for a DuckDB shell.
+
+    Raises:
+        UsageError: no shell can read one of the dumps.
+    """
+    for dump in (comparison.bench, comparison.target):
+        if dump.kind == "msprobe":
+            raise UsageError(
+                f"{dump.name} is JSON of msprobe, which a DuckDB shell cannot read; write it as "
+                "shards first (crossrank ingest SRC DUMP) and explain those"
+            )
+    statements: list[str] = []
+    task = next(comparison.tasks(limits, comparison.params))
+    task = replace(task, questions=(*RANK_QUESTIONS, *ACROSS_RANKS))
+    with Store(limits, comparison.params, statements.append) as store:
+        load_pair(store, task)
+        for name in task.questions:
+            store.answer(name)
+        run_diff(OneStore(store))
+    return "\n".join(statements)
 
 
 def _collect(

@@ -107,18 +107,22 @@ def judged(rows: pl.DataFrame, mode: str) -> pl.DataFrame:
         pl.when(pl.col(name)).then(pl.lit(f'"{rule.level}: {rule.text}"'))
         for name, rule in zip(names, rules, strict=True)
     ]
-    levels = {
-        level: [n for n, rule in zip(names, rules, strict=True) if rule.level == level]
-        for level in ("error", "warning")
-    }
-    messages = pl.concat_list(told).list.drop_nulls().list.join(", ")
-    result = pl.when(~MATCHED).then(None)
-    for level, these in levels.items():
-        result = result.when(pl.any_horizontal(these) if these else pl.lit(False)).then(
-            pl.lit(level)
+    errors, warnings = (
+        pl.any_horizontal(
+            pl.lit(False), *(n for n, rule in zip(names, rules, strict=True) if rule.level == level)
         )
+        for level in ("error", "warning")
+    )
+    messages = pl.concat_list(told).list.drop_nulls().list.join(", ")
     return rows.with_columns(
-        result.otherwise(pl.lit("pass")).alias("result"),
+        pl.when(~MATCHED)
+        .then(None)
+        .when(errors)
+        .then(pl.lit("error"))
+        .when(warnings)
+        .then(pl.lit("warning"))
+        .otherwise(pl.lit("pass"))
+        .alias("result"),
         pl.when(~MATCHED)
         .then(pl.lit(NO_BENCH))
         .otherwise(pl.concat_str(pl.lit("["), messages, pl.lit("]")))

@@ -1,9 +1,9 @@
 -- diff/call_states: one row per pair of calls: the first thing that is wrong with its inputs, and
 -- with its outputs, and how far both are apart.
 --
--- Judged in this order: dtype, shape, plain arguments (which are inputs), non-finite values, values.
--- Ratios are multiples of the tolerance; `in_norm` and `out_norm` are of the norms alone, which
--- rounding hardly moves. A backward call also reads what its forward call read and made.
+-- Judged in this order: dtype, shape, plain arguments (which are inputs), non-finite values,
+-- values. Ratios are multiples of the tolerance; `in_norm` and `out_norm` are of the norms alone,
+-- which rounding hardly moves. A backward call also reads what its forward call read and made.
 --
 -- scope:   rank
 -- reads:   pairs            one row per pair of calls, from diff/pairs

@@ -1,5 +1,5 @@
--- diff/error_profile: one row per step, rank and stretch of calls: the largest relative error of what
--- its calls made, noise aside, so that a curve along the run has some 200 points a rank.
+-- diff/error_profile: one row per step, rank and stretch of calls: the largest relative error of
+-- what its calls made, noise aside, so that a curve along the run has some 200 points a rank.
 --
 -- scope:   rank
 -- reads:   pairs          one row per pair of calls, from diff/pairs

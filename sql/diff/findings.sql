@@ -22,7 +22,8 @@
 --          module VARCHAR, status VARCHAR, slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN,
 --          weight BOOLEAN, ratio DOUBLE, tolerance DOUBLE, max_rel DOUBLE,
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
---          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR, stack_id UBIGINT, cosine DOUBLE,
+--          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR,
+--          stack_id UBIGINT, cosine DOUBLE,
 --          ulp BIGINT, thousandth DOUBLE, first_index BIGINT[]
 WITH judged AS (
   SELECT

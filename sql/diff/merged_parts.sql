@@ -1,5 +1,5 @@
--- diff/merged_parts: one row per tensor that one dump holds as a whole and the other in shards: what
--- the shards are together, held against the whole.
+-- diff/merged_parts: one row per tensor that one dump holds as a whole and the other in shards:
+-- what the shards are together, held against the whole.
 --
 -- Maximum and minimum are those of the shards, the mean goes by their sizes, and the norm is the
 -- root of the sum of squares. Shards that do not add up to the size of the whole (replicas, a rank

@@ -1,5 +1,6 @@
--- diff/parts: one row per pair of tensors of which one is a shard of the other, in dumps of different
--- numbers of ranks: what all shards together are is known when those of the other ranks are there.
+-- diff/parts: one row per pair of tensors of which one is a shard of the other, in dumps of
+-- different numbers of ranks: what all shards together are is known when those of the other ranks
+-- are there.
 --
 -- scope:   rank
 -- uses:    lib/is_part

@@ -2,10 +2,10 @@
 -- every call but the backward of an API call whose forward is on record, which follows that.
 --
 -- A part is what is held side by side: the API calls of a micro step before the first backward call
--- or after it, the calls of one module, or what autograd did itself to tensors of one shape. `even`: both dumps do the same operations from the same
--- places in it, in the same order, so position pairs them. `size` and `peak` are made of what a call reads,
--- of norms and of extremes: nearly equal where its inputs are. A call site or a module counts where
--- both dumps have it.
+-- or after it, the calls of one module, or what autograd did itself to tensors of one shape.
+-- `even`: both dumps do the same operations from the same places in it, in the same order, so
+-- position pairs them. `size` and `peak` are made of what a call reads, of norms and of extremes:
+-- nearly equal where its inputs are. A call site or a module counts where both dumps have it.
 --
 -- scope:   rank
 -- reads:   bench_calls      one row per call of the benchmark

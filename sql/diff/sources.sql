@@ -1,5 +1,6 @@
--- diff/sources: one row per pair of calls that reads, as its first wrong input, what a call made that
--- only one dump has: the call of the target, and the one that stands in its place in the benchmark.
+-- diff/sources: one row per pair of calls that reads, as its first wrong input, what a call made
+-- that only one dump has: the call of the target, and the one that stands in its place in the
+-- benchmark.
 --
 -- By lineage, or by the numbers: the latest such call before it whose output has all of them.
 --

@@ -1,5 +1,5 @@
--- diff/spreadsheet: one row per tensor or plain argument of a pair of calls or of a call that only one
--- dump has, as the rows of msprobe's compare_result: inputs, parameters, outputs, gradients.
+-- diff/spreadsheet: one row per tensor or plain argument of a pair of calls or of a call that only
+-- one dump has, as the rows of msprobe's compare_result: inputs, parameters, outputs, gradients.
 --
 -- scope:   rank
 -- reads:   pairs            one row per pair of calls, from diff/pairs

@@ -6,13 +6,13 @@
 -- exact than they are. A weight that comes from outside of the step has come through nothing.
 -- Maximum and minimum are held against the scale of the tensor, the mean against its root mean
 -- square (against itself it would be a ratio of two cancellations), the norm against itself. Below
--- the floor nothing is a difference: `noise`, which further runs of the same code give; 2^-75, whose
--- square float32 cannot hold; a rounding error of a typical number, and of a sum of many of them in
--- the backward pass, where a gradient that should be zero is nothing but that. Equal checksums mean equal, whatever else is
--- recorded; different ones decide where no number is. Integers and booleans must be equal. NULL
--- flags and NULL numbers say nothing. `judged` is false for memory that is only reserved and where
--- nothing can be held against each other: a shard against a whole, and what a call made of shards,
--- which may have to be summed up first.
+-- the floor nothing is a difference: `noise`, which further runs of the same code give; 2^-75,
+-- whose square float32 cannot hold; a rounding error of a typical number, and of a sum of many of
+-- them in the backward pass, where a gradient that should be zero is nothing but that. Equal
+-- checksums mean equal, whatever else is recorded; different ones decide where no number is.
+-- Integers and booleans must be equal. NULL flags and NULL numbers say nothing. `judged` is false
+-- for memory that is only reserved and where nothing can be held against each other: a shard
+-- against a whole, and what a call made of shards, which may have to be summed up first.
 --
 -- `kind`: what is wrong first: dtype, shape, nonfinite, value; NULL when nothing is.
 --
@@ -193,7 +193,8 @@ in_tolerances AS (
       WHEN same_bits OR NOT floating OR norm_error = 0 THEN 0
       WHEN $strict THEN 'inf'
       -- the errors of single elements average out in it
-      ELSE greatest(norm_error - greatest(floor * sqrt(numel), norm_noise), 0) / (0.5 * tolerance * norm)
+      ELSE greatest(norm_error - greatest(floor * sqrt(numel), norm_noise), 0)
+        / (0.5 * tolerance * norm)
     END::DOUBLE AS norm_ratio
   FROM measured
 )

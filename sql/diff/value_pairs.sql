@@ -1,5 +1,5 @@
--- diff/value_pairs: one row per pair of tensors whose elements are on record on both sides, with the
--- files that they lie in.
+-- diff/value_pairs: one row per pair of tensors whose elements are on record on both sides, with
+-- the files that they lie in.
 --
 -- scope:   rank
 -- reads:   pairs            one row per pair of calls, from diff/pairs

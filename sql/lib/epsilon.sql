@@ -1,7 +1,7 @@
 -- lib/epsilon: the distance from 1 to the next number of a floating dtype; NULL for others.
 --
--- IEEE 754-2019 for the binary formats; bfloat16 after Intel's numerics definition (2018); the 8-bit
--- formats after the OCP specification (OFP8, 2023).
+-- IEEE 754-2019 for the binary formats; bfloat16 after Intel's numerics definition (2018); the
+-- 8-bit formats after the OCP specification (OFP8, 2023).
 --
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO epsilon(dtype) AS

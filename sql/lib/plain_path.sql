@@ -1,5 +1,6 @@
 -- lib/plain_path: the path of a module without what wrappers put into it: DistributedDataParallel
--- (`module`), torch.compile (`_orig_mod`), FSDP, activation checkpointing, a pipeline's `_backbone`.
+-- (`module`), torch.compile (`_orig_mod`), FSDP, activation checkpointing, a pipeline's
+-- `_backbone`.
 --
 -- scope:   lib
 CREATE OR REPLACE TEMP MACRO plain_path(path) AS

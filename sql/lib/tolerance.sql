@@ -1,5 +1,5 @@
--- lib/tolerance: how far a value may be off, relative to the scale of its tensor, before rounding no
--- longer explains it; 0 for dtypes without rounding.
+-- lib/tolerance: how far a value may be off, relative to the scale of its tensor, before rounding
+-- no longer explains it; 0 for dtypes without rounding.
 --
 -- float32: 128 epsilon. Sums in another order and other implementations of one function stay below
 -- 16 on real pairs of dumps; the smallest true difference seen on them, GELU by tanh against GELU

@@ -8,14 +8,26 @@ from typing import Any
 import pytest
 
 from pipeline.loading import SHARD_FILES
+from pipeline.pairing import ALIGNED, ERRORS, REAL_ERRORS, SIDE_QUESTIONS
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
 from pipeline.store import Store
 from pipeline.tasks import WANTED
 
-OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED}
+OUTSIDE = {
+    "shard_files": SHARD_FILES,
+    "wanted": WANTED,
+    "aligned": ALIGNED,
+    "noise": ERRORS,
+    "real_errors": REAL_ERRORS,
+}
 """Tables that Python fills, with their columns."""
-GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
+GIVEN = {
+    "calls": "schema/calls",
+    "tensors": "schema/tensors",
+    **{f"{side}_{t}": name for side in ("bench", "target") for t, name in SIDE_QUESTIONS.items()},
+}
+DEFAULTS = {"nan_only": False, "world_size": None, "cross": False, "strict": False, "split": False}
 
 WORDS = {"-": None, "''": ""}
 
@@ -30,8 +42,7 @@ class Question:
 
     def __init__(self, name: str, **params: Any) -> None:
         self.file = load(name)
-        defaults = {"nan_only": False, "world_size": None}
-        self._store = Store(Limits(1, 512), defaults | params)
+        self._store = Store(Limits(1, 512), DEFAULTS | params)
         self._filled: set[str] = set()
 
     def table(self, table: str, columns: str, *rows: str) -> Question:

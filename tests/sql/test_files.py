@@ -9,31 +9,32 @@ import duckdb
 import pytest
 
 import pipeline.loading
-from analyzers import nan_origin, shard_health
+from analyzers import nan_origin, run_diff, shard_health
 from collectors.parts import write_parquet
 from collectors.schema import CALLS
-from pipeline import sqlfile
+from pipeline import msprobe_compare, pairing, sqlfile
 from pipeline.errors import SqlFileError
 from pipeline.settings import Limits
 from pipeline.sql_index import INDEX, index_text
 from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, check, load
 from pipeline.store import Store
 
+from .conftest import DEFAULTS as PARAMS
+from .conftest import GIVEN as SHARDS
 from .conftest import OUTSIDE
 
 FILES = [load(name) for name in all_names()]
 QUESTIONS = [file for file in FILES if file.scope != "lib"]
-PARAMS = {"nan_only": False, "world_size": None}
-GIVEN = {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
+GIVEN = SHARDS | {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
 """Tables from outside, with the columns of these questions."""
 
 
 def asked_for() -> set[str]:
     """Return the questions whose rows leave the database: to the run's, or to an analyzer."""
-    asked = {"health/shards", *nan_origin.RANK_QUESTIONS}
-    for module in (nan_origin, shard_health):
+    asked = {"health/shards", *nan_origin.RANK_QUESTIONS, *run_diff.RANK_QUESTIONS}
+    for module in (nan_origin, shard_health, run_diff, pairing, msprobe_compare):
         source = Path(str(module.__file__)).read_text()
-        asked |= set(re.findall(r'(?:rows|look)\("(\w+/\w+)"', source))
+        asked |= set(re.findall(r'(?:rows|look|columns_of|answer)\("(\w+/\w+)"', source))
     return asked
 
 
@@ -76,7 +77,7 @@ def test_layout(file: SqlFile) -> None:
 
 def test_every_file_is_needed() -> None:
     loading = Path(str(pipeline.loading.__file__)).read_text()
-    needed = {*asked_for(), "schema/calls", "schema/tensors"}
+    needed = {*asked_for(), *pairing.SIDE_QUESTIONS.values(), "schema/calls", "schema/tensors"}
     needed |= set(re.findall(r'"(schema/\w+)"', loading))
     while True:
         more = {s for n in needed for s in load(n).reads.values() if s}
