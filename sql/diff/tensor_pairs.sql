@@ -185,12 +185,12 @@ in_tolerances AS (
       ELSE greatest(worst - greatest(floor, max_noise), 0) / (way * tolerance * scale)
     END::DOUBLE AS max_ratio,
     CASE
-      WHEN same_bits OR NOT floating OR numel < 2 OR mean_error = 0 THEN 0
+      WHEN same_bits OR NOT floating OR numel < 2 OR coalesce(mean_error, 0) = 0 THEN 0
       WHEN $strict THEN 'inf'
       ELSE greatest(mean_error - greatest(floor, mean_noise), 0) / (tolerance * rms)
     END::DOUBLE AS mean_ratio,
     CASE
-      WHEN same_bits OR NOT floating OR norm_error = 0 THEN 0
+      WHEN same_bits OR NOT floating OR coalesce(norm_error, 0) = 0 THEN 0
       WHEN $strict THEN 'inf'
       -- the errors of single elements average out in it
       ELSE greatest(norm_error - greatest(floor * sqrt(numel), norm_noise), 0)
