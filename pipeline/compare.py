@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from .compare_text import compare_text
 from .comparison import Comparison, compare_dumps, counterparts, explain_comparison
@@ -27,6 +27,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--noise", nargs="+", default=[], metavar="RUN",
         help="further runs of the benchmark: what differs no more than they do is no difference",
     )  # fmt: skip
+    parser.add_argument(
+        "--ranks", type=_rank_pair, nargs="+", default=[], metavar="TARGET:BENCH",
+        help="which ranks are held against each other; default: by number, or by blocks where one "
+        "dump has a multiple of the other's",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="every bit must be equal")
     add_common(parser)
 
@@ -35,7 +40,8 @@ def run(args: Namespace) -> int:
     """Run the command; return its exit code."""
     bench, target = open_dump(args.bench, args.step), open_dump(args.target, args.step)
     noise = tuple(open_dump(path, args.step) for path in args.noise)
-    comparison = Comparison(bench, target, noise, args.strict, counterparts(bench, target))
+    ranks = counterparts(bench, target, args.ranks)
+    comparison = Comparison(bench, target, noise, args.strict, ranks)
     if args.explain:
         sys.stdout.write(explain_comparison(comparison, share(args, 1)))
         return 0
@@ -50,6 +56,15 @@ def run(args: Namespace) -> int:
     sys.stdout.write(strict_json(result) + "\n" if args.json else compare_text(result, out))
     verdict = "found" if result["verdict"] == "different" else result["verdict"]
     return exit_code(verdict, args.fail_on)
+
+
+def _rank_pair(text: str) -> tuple[int, int]:
+    target, _, bench = text.partition(":")
+    if not target.isdecimal() or not bench.isdecimal():
+        raise ArgumentTypeError(
+            f"{text!r}: expected a rank of the target and one of the benchmark: 3:1"
+        )
+    return int(target), int(bench)
 
 
 if __name__ == "__main__":

@@ -175,16 +175,25 @@ def framework(dump: Dump) -> str:
     return ""
 
 
-def counterparts(bench: Dump, target: Dump) -> dict[int, list[int]]:
+def counterparts(
+    bench: Dump, target: Dump, given: Sequence[tuple[int, int]] = ()
+) -> dict[int, list[int]]:
     """Return rank of the target -> ranks of the benchmark that it is held against.
 
     By number when both have as many; else by blocks: with tensor parallelism innermost, as
     Megatron and DTensor meshes place it, ranks 0 to 3 together are what rank 0 alone is.
 
+    Args:
+        bench, target: the dumps.
+        given: pairs of a rank of the target and one of the benchmark; no others are compared.
+
     Raises:
-        UsageError: neither number of ranks is a multiple of the other.
+        UsageError: neither number of ranks is a multiple of the other, or a given rank is not
+            there.
     """
     ours, theirs = (sorted({shard.rank for shard in dump.shards}) for dump in (target, bench))
+    if given:
+        return _given(given, {target.name: ours, bench.name: theirs})
     if ours == theirs or len(ours) == len(theirs):
         return {a: [b] for a, b in zip(ours, theirs, strict=True)}
     small, large = sorted((len(ours), len(theirs)))
@@ -197,6 +206,18 @@ def counterparts(bench: Dump, target: Dump) -> dict[int, list[int]]:
     if len(ours) == large:
         return {rank: [theirs[place // block]] for place, rank in enumerate(ours)}
     return {rank: theirs[place * block : (place + 1) * block] for place, rank in enumerate(ours)}
+
+
+def _given(
+    pairs: Sequence[tuple[int, int]], there: Mapping[str, Sequence[int]]
+) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for pair in pairs:
+        for rank, (name, ranks) in zip(pair, there.items(), strict=True):
+            if rank not in ranks:
+                raise UsageError(f"{name} has no rank {rank}; it has {ranks_text(ranks)}")
+        found.setdefault(pair[0], []).append(pair[1])
+    return found
 
 
 def _side(dump: Dump, rank: int) -> Side:

@@ -235,7 +235,8 @@ def _as_values(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[A
     """Return statements that make a small table, row by row."""
     kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     values = ",\n  ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-    return f"CREATE TABLE {table} ({kinds});\nINSERT INTO {table} VALUES\n  {values};\n"
+    filled = f"INSERT INTO {table} VALUES\n  {values};\n" if values else ""
+    return f"CREATE TABLE {table} ({kinds});\n{filled}"
 
 
 def _literal(value: Any) -> str:
