@@ -9,13 +9,17 @@ from __future__ import annotations
 import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
 
 from .compare_text import compare_text
-from .comparison import Comparison, compare_dumps, counterparts, explain_comparison
+from .comparison import Comparison, compare_dumps, counterparts, explain_comparison, renamed_names
 from .options import add_common, open_engine, out_folder, say, share, unfinished
 from .output import exit_code, strict_json, write_result
 from .shards import open_dump
 from .store import Store
+
+MAPPINGS = {"api": "APIs", "cell": "modules", "layer": "children of modules", "data": "tensors"}
+"""Kind of a mapping -> what it names; the files are those of msprobe."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,6 +36,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="which ranks are held against each other; default: by number, or by blocks where one "
         "dump has a multiple of the other's",
     )  # fmt: skip
+    for kind, names in MAPPINGS.items():
+        parser.add_argument(
+            f"--{kind}-mapping", type=Path, metavar="YAML",
+            help=f"{names} of the target that stand for others in the benchmark",
+        )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="every bit must be equal")
     add_common(parser)
 
@@ -41,7 +50,8 @@ def run(args: Namespace) -> int:
     bench, target = open_dump(args.bench, args.step), open_dump(args.target, args.step)
     noise = tuple(open_dump(path, args.step) for path in args.noise)
     ranks = counterparts(bench, target, args.ranks)
-    comparison = Comparison(bench, target, noise, args.strict, ranks)
+    renamed = renamed_names({kind: getattr(args, f"{kind}_mapping") for kind in MAPPINGS})
+    comparison = Comparison(bench, target, noise, args.strict, ranks, renamed)
     if args.explain:
         sys.stdout.write(explain_comparison(comparison, share(args, 1)))
         return 0

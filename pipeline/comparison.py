@@ -13,7 +13,7 @@ from analyzers.run_diff import RANK_QUESTIONS, run_diff
 from .database import OneStore
 from .engine import Engine, Failure
 from .errors import UsageError
-from .pairing import ACROSS_RANKS, RankPair, Side, compare_ranks, load_pair
+from .pairing import ACROSS_RANKS, Name, RankPair, Side, compare_ranks, load_pair
 from .progress import Progress
 from .settings import Limits
 from .shards import Dump
@@ -37,6 +37,7 @@ class Comparison:
         noise: further runs of the benchmark's code.
         strict: every bit must be equal.
         counterparts: rank of the target -> ranks of the benchmark.
+        renamed: names of the target that stand for others in the benchmark.
     """
 
     bench: Dump
@@ -44,6 +45,7 @@ class Comparison:
     noise: tuple[Dump, ...]
     strict: bool
     counterparts: Mapping[int, Sequence[int]]
+    renamed: tuple[Name, ...] = ()
 
     @property
     def params(self) -> dict[str, Any]:
@@ -72,6 +74,7 @@ class Comparison:
                     noise=tuple(_side(run, other) for run in self.noise),
                     questions=(*RANK_QUESTIONS, *across),
                     limits=limits,
+                    renamed=self.renamed,
                     params=params,
                     work=work,
                 )
@@ -206,6 +209,23 @@ def counterparts(
     if len(ours) == large:
         return {rank: [theirs[place // block]] for place, rank in enumerate(ours)}
     return {rank: theirs[place * block : (place + 1) * block] for place, rank in enumerate(ours)}
+
+
+def renamed_names(files: Mapping[str, Path | None]) -> tuple[Name, ...]:
+    """Return the names in mapping files, by kind: api, cell, layer, data.
+
+    Raises:
+        UsageError: a file cannot be read, or is no mapping of its kind.
+    """
+    given = {kind: file for kind, file in files.items() if file}
+    if not given:
+        return ()
+    from .readers.mappings import MappingError, read_mapping
+
+    try:
+        return tuple(name for kind, file in given.items() for name in read_mapping(kind, file))
+    except MappingError as error:
+        raise UsageError(str(error)) from None
 
 
 def _given(

@@ -11,7 +11,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from .comparison import Comparison, counterparts, framework
+from .compare import MAPPINGS
+from .comparison import Comparison, counterparts, framework, renamed_names
 from .errors import UsageError
 from .pairing import load_pair
 from .settings import limits
@@ -29,6 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output_path", type=Path, default=Path("output"), help="a folder")
     parser.add_argument("-s", "--stack_mode", action="store_true", help="add the call stacks")
+    for kind in MAPPINGS:
+        parser.add_argument(f"-{kind[0]}m", f"--{kind}_mapping", type=Path, help="YAML")
     parser.add_argument("--xlsx", action="store_true", help="a spreadsheet with coloured rows")
     # what msprobe has switches for is always done: calls are aligned, and judged in the report
     parser.add_argument("-c", "--compare_only", action="store_true", help="accepted")
@@ -39,7 +42,8 @@ def run(args: Namespace) -> int:
     """Write `compare_result_rank<R>_<time>.csv` or `.xlsx` for each rank; return the exit code."""
     paths = _paths(args.input_path)
     target, bench = (open_dump(paths[side]) for side in SIDES)
-    comparison = Comparison(bench, target, (), False, counterparts(bench, target))
+    renamed = renamed_names({kind: getattr(args, f"{kind}_mapping") for kind in MAPPINGS})
+    comparison = Comparison(bench, target, (), False, counterparts(bench, target), renamed)
     args.output_path.mkdir(parents=True, exist_ok=True)
     several = len({shard.rank for shard in target.shards}) > 1
     stamp = time.strftime("%Y%m%d%H%M%S")

@@ -50,6 +50,9 @@ REAL_ERRORS = {
     "other_nonfinite": "BOOLEAN",  # NaN and infinities stand in other places
 }
 """Column -> SQL type of the errors of a pair of tensors whose elements are on record."""
+Name = tuple[str, str, str]
+RENAMED = {"kind": "VARCHAR", "theirs": "VARCHAR", "ours": "VARCHAR"}
+"""What is named (api, path, child, call), its name in the target, its name in the benchmark."""
 ALIGNED = {"step": "BIGINT", "bench_seq": "BIGINT", "target_seq": "BIGINT"}
 
 
@@ -69,8 +72,10 @@ class RankPair:
         bench, target: what is held against each other.
         noise: the same rank in further runs of the benchmark.
         questions: names of rank-scope files; each gives a table.
-        limits: what the worker may use.
+        limits: what the worker may use; default: the share of one CPU of where it runs.
+        renamed: names of the target that stand for others in the benchmark.
         params: values for the parameters of all questions.
+        work: where finished tasks go.
     """
 
     bench: Side
@@ -78,6 +83,7 @@ class RankPair:
     noise: tuple[Side, ...]
     questions: tuple[str, ...]
     limits: Limits | None
+    renamed: tuple[Name, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     work: Work | None = None
 
@@ -89,8 +95,10 @@ class RankPair:
     def key(self) -> str:
         """Return a name that changes with whatever could change the answers."""
         sides = (self.bench, self.target, *self.noise)
-        read = [(s.step, s.rank, s.place, s.bytes, s.newest) for side in sides for s in side.shards]
-        asked = (self.questions, sorted(self.params.items()), len(self.noise), digest())
+        read = [
+            [(s.step, s.rank, s.place, s.bytes, s.newest) for s in side.shards] for side in sides
+        ]
+        asked = (self.questions, sorted(self.params.items()), self.renamed, digest())
         return hashlib.blake2b(repr((read, asked)).encode(), digest_size=12).hexdigest()
 
 
@@ -113,16 +121,24 @@ def compare_ranks(task: RankPair) -> dict[str, bytes]:
 def load_pair(store: Store, task: RankPair) -> None:
     """Make the tables that the questions of a pair read."""
     across = tuple(name for name in task.questions if name in ACROSS_RANKS)
-    _load_sides(store, task.bench, task.target, across)
+    _load_sides(store, task.bench, task.target, across, task.renamed)
     store.fill("noise", ERRORS, [row for run in task.noise for row in _noise(task, run)])
     store.fill("real_errors", REAL_ERRORS, _real_errors(store, task))
 
 
-def _load_sides(store: Store, bench: Side, target: Side, across: tuple[str, ...] = ()) -> None:
+def _load_sides(
+    store: Store,
+    bench: Side,
+    target: Side,
+    across: tuple[str, ...] = (),
+    renamed: tuple[Name, ...] = (),
+) -> None:
+    store.fill("renamed", RENAMED, renamed)
     for name, side in (("bench", bench), ("target", target)):
         extra = across if name == "target" else ()
         with store.inside(name):
             load_shards(store, side.kind, side.shards)
+            store.fill("renamed", RENAMED, renamed if name == "target" else ())
             for question in (*SIDE_QUESTIONS.values(), *extra):
                 store.answer(question)
         for table, question in SIDE_QUESTIONS.items():

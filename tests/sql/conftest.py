@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.loading import SHARD_FILES
-from pipeline.pairing import ALIGNED, ERRORS, REAL_ERRORS, SIDE_QUESTIONS
+from pipeline.pairing import ALIGNED, ERRORS, REAL_ERRORS, RENAMED, SIDE_QUESTIONS
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
 from pipeline.store import Store
@@ -18,6 +18,7 @@ OUTSIDE = {
     "shard_files": SHARD_FILES,
     "wanted": WANTED,
     "aligned": ALIGNED,
+    "renamed": RENAMED,
     "noise": ERRORS,
     "real_errors": REAL_ERRORS,
 }

@@ -38,5 +38,23 @@ def test_a_backward_call_knows_its_forward_call_and_what_comes_late(ask) -> None
     ]
 
 
+def test_names_that_stand_for_others(ask) -> None:
+    db = ask("diff/call_keys").table(
+        "calls",
+        "step rank seq name api phase kind module",
+        "0 0 0 a dense_ext forward compute -",
+        "0 0 1 b Dense forward module net.0",
+        "0 0 2 c Dense forward module net.1.my_mlp",
+    )
+    db.table(
+        "renamed",
+        "kind theirs ours",
+        "api dense_ext linear",
+        "path net.0 encoder.0",
+        "child my_mlp mlp",
+    )
+    assert [row[0] for row in db.rows("operation")] == ["encoder.0", "linear", "net.1.mlp"]
+
+
 def test_nothing(ask) -> None:
     assert ask("diff/call_keys").rows() == []
