@@ -33,7 +33,7 @@ NOTHING_ELSE = dict.fromkeys(
 )
 """Columns of a finding that one made of shards does not have."""
 
-MOST_FINDINGS = 2_000
+MOST_FINDINGS = 1_000
 """Findings in the document; all stand in findings.parquet."""
 
 
@@ -49,18 +49,20 @@ def run_diff(db: Database) -> Row:
     first = _first(db, roots or [f for f in findings if f["status"] == "propagated"])
     judged = sum(row["judged"] for row in summary) + sum(m["comparable"] for m in merged)
     verdict = "different" if first else "same" if judged else "unknown"
-    unpaired = [_unpaired(row) for row in db.rows("diff/unpaired")]
-    told = [_finding(f) for f in findings] + unpaired
+    alone = db.rows("diff/unpaired")
+    statuses = Counter(f["status"] for f in findings) + Counter(map(_alone, alone))
+    told = [_finding(f) for f in findings[:MOST_FINDINGS]]
+    told += [_unpaired(row) for row in alone[:MOST_FINDINGS]]
     warnings = _not_merged(merged)
-    if len(told) > MOST_FINDINGS:
-        text = f"{len(told):,} findings; the first {MOST_FINDINGS:,} are here, all in the tables"
+    if statuses.total() > len(told):
+        text = f"{statuses.total():,} findings; {len(told):,} are here, all in the tables"
         warnings.append({"code": "shortened", "step": None, "rank": None, "text": text})
     return {
         "verdict": verdict,
         "read": _read(summary, judged),
         "first_divergence": _divergence(db, first) if first else None,
-        "statuses": Counter(finding["status"] for finding in told),
-        "findings": told[:MOST_FINDINGS],
+        "statuses": statuses,
+        "findings": told,
         "warnings": warnings,
     }
 
@@ -182,15 +184,18 @@ def _finding(row: Row) -> Row:
     }
 
 
+def _alone(row: Row) -> str:
+    return "replaced" if row["replaced"] else f"only_in_{row['side']}"
+
+
 def _unpaired(row: Row) -> Row:
-    only = f"only_in_{row['side']}"
     return {
         "step": row["step"],
         "rank": row["rank"],
         "call": row["name"] if row["side"] == "target" else None,
         "bench_call": row["name"] if row["side"] == "bench" else None,
         "module": row["module"],
-        "status": "replaced" if row["replaced"] else only,
+        "status": _alone(row),
         "side": row["side"],
         "slot": None,
         "metrics": {},

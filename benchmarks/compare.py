@@ -47,7 +47,7 @@ def measured(args: argparse.Namespace, work: Path) -> dict:
     }  # fmt: skip
     if args.ranks > 1:
         many = pair(args, work / "many", args.ranks)
-        commands["ranks"] = compare(many["shards"], work / "from_ranks")
+        commands["many"] = compare(many["shards"], work / "from_ranks")
     found = take_turns(commands, args.repeat)
     for name in ("from_json", "from_shards", *["from_ranks"] * bool(many)):
         check(work / name, args.calls)
@@ -85,9 +85,9 @@ def summary(args: argparse.Namespace, found: dict[str, Measure]) -> dict:
         report[name] = {"seconds": measure.median, "peak_mb": measure.peak_mb}
     report["speedup_shards"] = found["msprobe"].median / found["shards"].median
     report["speedup_json"] = found["msprobe"].median / found["json"].median
-    if "ranks" in found:
-        report["ranks_over_one"] = found["ranks"].median / found["shards"].median
-        report["memory_over_one"] = found["ranks"].peak_mb / found["shards"].peak_mb
+    if "many" in found:
+        report["ranks_over_one"] = found["many"].median / found["shards"].median
+        report["memory_over_one"] = found["many"].peak_mb / found["shards"].peak_mb
     return report
 
 
@@ -96,7 +96,7 @@ def table(report: dict) -> str:
         "msprobe": "msprobe on JSON",
         "json": "crossrank on JSON",
         "shards": "crossrank on shards",
-        "ranks": f"crossrank, {report['ranks']} ranks",
+        "many": f"crossrank, {report['ranks']} ranks",
     }
     lines = [f"two dumps x {report['calls']} calls, median of {report['repeat']}", ""]
     lines.append(f"{'':22}{'seconds':>10}{'ratio':>9}{'peak MiB':>10}")

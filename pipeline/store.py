@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,7 @@ class Store:
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
+        self._seen: dict[str, list[str]] = {}  # table -> the Parquet files that it is a view of
 
     @property
     def folder(self) -> Path:
@@ -183,6 +185,9 @@ class Store:
 
     def save(self, table: str, file: Path) -> None:
         """Write a table as a Parquet file."""
+        if len(self._seen.get(table, ())) == 1:
+            shutil.copyfile(self._seen[table][0], file)
+            return
         self.con.table(table).write_parquet(str(file), compression="zstd")
 
     def declare(self, name: str) -> None:
@@ -197,6 +202,7 @@ class Store:
     def see(self, name: str, files: Sequence[str]) -> None:
         """Make the rows of Parquet files that `pack` made readable, without taking them in."""
         if files:
+            self._seen[load(name).table] = list(files)
             self.view(load(name).table, self.con.read_parquet(list(files)))
         else:
             self.declare(name)

@@ -22,7 +22,7 @@ from .charts import HeatCell, Series, heat_map, line_chart
 from .page import page
 
 VERDICTS = {"different": "different", "same": "same", "unknown": "cannot tell"}
-SHOWN_MODULES, SHOWN_COLUMNS, SHOWN_LINES, SHOWN_FINDINGS = 80, 24, 8, 1000
+SHOWN_MODULES, SHOWN_COLUMNS, SHOWN_LINES, SHOWN_FINDINGS = 80, 24, 8, 400
 STATISTICS = ("max", "min", "mean", "norm")
 WORST = 1e4
 """Multiple of the tolerance that is as dark as the map gets."""
@@ -43,7 +43,7 @@ def draw(result: Mapping[str, Any], folder: Path) -> str:
         modules=_modules(_rows(folder, "module_errors"), first),
         profile=_profile(_rows(folder, "error_profile"), first),
         findings=[_finding(f) for f in findings[:SHOWN_FINDINGS]],
-        total=len(findings),
+        total=sum(result["statuses"].values()),
         meanings=MEANINGS,
     )
 
