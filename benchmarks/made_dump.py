@@ -6,6 +6,7 @@ import json
 import math
 import random
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 COMM_EVERY = 16
@@ -19,9 +20,19 @@ SHAPE, WEIGHT = [4, 128, 1024], [1024, 1024]
 FRAMES = 12
 
 
-def make_dump(folder: Path, *, ranks: int, calls: int, seed: int) -> None:
-    """Write step0/rank<R>/{dump,stack,construct}.json; the NaN is born on rank `ranks // 2`."""
-    for rank in range(ranks):
+def make_dump(
+    folder: Path, *, ranks: int, calls: int, seed: int, only: Iterable[int] | None = None
+) -> None:
+    """Write step0/rank<R>/{dump,stack,construct}.json; the NaN is born on rank `ranks // 2`.
+
+    Args:
+        folder: new.
+        ranks: world size.
+        calls: of each rank.
+        seed: of the values.
+        only: the ranks to write; default: all.
+    """
+    for rank in range(ranks) if only is None else only:
         target = folder / "step0" / f"rank{rank}"
         target.mkdir(parents=True)
         records = _records(rank, ranks, calls, random.Random(f"{seed}/{rank}"))

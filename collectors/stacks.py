@@ -5,10 +5,8 @@ from __future__ import annotations
 import linecache
 import os
 import sys
-from pathlib import Path
 from types import CodeType, FrameType
 
-OWN = str(Path(__file__).resolve().parent) + os.sep
 DEEPEST = 64
 """Frames that are kept, from the innermost on."""
 
@@ -46,3 +44,7 @@ class Stacks:
             text = "" if own else f"{file}:{line} in {code.co_name} | {source}"
             self._frames[place] = text.encode("utf-8", "backslashreplace").decode()
         return self._frames[place]
+
+
+OWN = os.path.dirname(Stacks.text.__code__.co_filename) + os.sep
+"""Where our own frames come from, by the name they have in a stack: perhaps through a link."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +23,9 @@ from .store import Store
 from .tasks import Batch, batches
 from .work import Work
 
+RUN_MEMORY_MB = 512
+"""What the tables of all ranks may take of memory: those of some 700 ranks of 20,000 calls."""
+
 QUESTIONS = ("health/shards", *RANK_QUESTIONS)
 
 
@@ -32,10 +36,12 @@ def run_store(
 
     Args:
         dump: what is analysed.
-        limits: what the database may use.
+        limits: what the database may use; it spills to disk early, since its tables grow with the
+            number of ranks.
         nan_only: start from NaN alone.
         explain: called with each statement, bound, before it runs.
     """
+    limits = replace(limits, memory_mb=min(limits.memory_mb, RUN_MEMORY_MB))
     return Store(limits, {"nan_only": nan_only, "world_size": dump.world_size}, explain)
 
 

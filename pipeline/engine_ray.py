@@ -63,14 +63,15 @@ class RayEngine:
                 return
             done, _ = ray.wait(list(running), num_returns=1)
             for ref in done:
-                yield running.pop(ref), self._result(ref)
+                item = running.pop(ref)
+                yield item, self._result(ref, where(item))
 
     def everywhere(
         self, task: Callable[[Item], Result], item: Item
     ) -> Iterator[tuple[str, Result | Failure]]:
         """Yield every node with what the task gives there."""
         for node, ref in [(node, self._send(task, item, node, cpus=0)) for node in self._nodes]:
-            yield node, self._result(ref, count=False)
+            yield node, self._result(ref, node, count=False)
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
@@ -89,7 +90,7 @@ class RayEngine:
         here = remote.options(name=f"{task.__name__}[{item}]", **options)
         return here.remote(pickle.dumps((task, item)))
 
-    def _result(self, ref: ray.ObjectRef[Any], *, count: bool = True) -> Any:
+    def _result(self, ref: ray.ObjectRef[Any], place: str, *, count: bool = True) -> Any:
         try:
             node, result = ray.get(ref)
         except RayTaskError as error:
@@ -97,7 +98,8 @@ class RayEngine:
                 raise error.cause from None
             return Failure(f"{type(error.cause).__name__}: {error.cause}")
         except ray.exceptions.RayError as error:
-            return Failure(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+            text = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            return Failure(f"on {place}: {text}" if place else text)
         self.placed[node] += count
         return result
 

@@ -9,11 +9,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from collectors.parts import PartWriter, RunInfo
 
 from .engine import Failure
 from .errors import DumpError
+from .loading import here
 from .options import add_engine, open_engine, say
 from .readers.msprobe.shard import read_shard
 from .shards import Shard, open_dump
@@ -21,7 +23,7 @@ from .shards import Shard, open_dump
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("source", type=Path, help="a dump of msprobe")
+    parser.add_argument("source", help="a dump of msprobe, a folder or s3://...")
     parser.add_argument("dump", type=Path, help="folder for the shards; new or empty")
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -63,7 +65,8 @@ class Part:
 
 def ingest_shard(part: Part) -> str:
     """Write one rank's records as a shard; return what was wrong with them, empty if nothing."""
-    read = read_shard(part.shard.path, part.shard.rank)
+    with TemporaryDirectory(prefix="crossrank-") as folder:
+        read = read_shard(here(part.shard, Path(folder)).path, part.shard.rank)
     run = RunInfo(
         run_id="ingested", framework=str(read.header.get("framework") or ""), config=read.header
     )

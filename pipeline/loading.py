@@ -56,19 +56,20 @@ def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
     Raises:
         DumpError: a part was written by a newer crossrank.
     """
-    here = [_fetched(shard, store.folder) for shard in shards]
+    local = [here(shard, store.folder) for shard in shards]
     if kind == "msprobe":
         from .loading_msprobe import load_msprobe
 
-        states = load_msprobe(store, here)
+        states = load_msprobe(store, local)
     else:
-        states = _load_parquet(store, here)
+        states = _load_parquet(store, local)
     store.fill("shard_files", SHARD_FILES, [state.row for state in states])
     for table in TABLES:
         store.view(table, store.select(f"schema/{table}"))
 
 
-def _fetched(shard: Shard, folder: Path) -> Shard:
+def here(shard: Shard, folder: Path) -> Shard:
+    """Return a shard that lies on this machine; one in object storage is copied below `folder`."""
     if not shard.url:
         return shard
     from .remote import fetched

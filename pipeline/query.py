@@ -23,7 +23,7 @@ PROMPT, CONTINUED = "crossrank> ", "      ...> "
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("dump", type=Path, help="a dump of crossrank or msprobe")
+    parser.add_argument("dump", help="a dump of crossrank or msprobe, a folder or s3://...")
     parser.add_argument("sql", nargs="?", help="one SELECT")
     parser.add_argument("-i", "--interactive", action="store_true", help="a shell")
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     dump = open_dump(args.dump, args.step)
     with Store(share(args, 1), {}) as store:
         load_shards(store, dump.kind, dump.shards)
-        store.lock(args.dump)
+        store.lock(store.folder if "://" in str(args.dump) else Path(args.dump))
         if args.interactive:
             _shell(store, args)
         else:
@@ -79,11 +79,26 @@ def _deliver(rows: duckdb.DuckDBPyRelation, args: Namespace) -> None:
             text = strict_json(rows.to_arrow_table().to_pylist()) + "\n"
             args.out.write_text(text) if args.out else sys.stdout.write(text)
         else:
+            if args.format == "csv":
+                _refuse_nested(rows)
             target = args.out or sys.stdout.buffer
             frame = rows.pl()
             frame.write_csv(target) if args.format == "csv" else frame.write_parquet(target)
     except duckdb.Error as error:
         raise QueryError(str(error)) from None
+
+
+def _refuse_nested(rows: duckdb.DuckDBPyRelation) -> None:
+    nested = [
+        name
+        for name, kind in zip(rows.columns, rows.types, strict=True)
+        if kind.id in ("list", "struct", "map", "array", "union")
+    ]
+    if nested:
+        raise QueryError(
+            f"CSV cannot hold the lists in {', '.join(nested)}; ask for {nested[0]}::VARCHAR, "
+            "or take --format json or parquet"
+        )
 
 
 def _shell(store: Store, args: Namespace) -> None:

@@ -40,22 +40,18 @@ def open_remote(url: str, steps: Sequence[int] = ()) -> Dump:
         for info in files:
             _outline(storage, info, outline / PurePosixPath(info.path).relative_to(base))
         dump = open_folder(outline, url, steps)
-        shards = [
-            replace(shard, path=shard.path.relative_to(outline), url=url) for shard in dump.shards
-        ]
-    return replace(dump, shards=tuple(shards))
+        shards = tuple(_there(shard, shard.path.relative_to(outline), url) for shard in dump.shards)
+    return replace(dump, shards=shards)
 
 
 def fetched(shard: Shard, folder: Path) -> Shard:
-    """Return a shard as it lies on this machine: as it is, or copied below `folder`.
+    """Copy a shard to this machine, below `folder`; return it as it lies there.
 
     Raises:
         DumpError: the storage cannot be read.
     """
-    if not shard.url:
-        return shard
     storage, base = _storage(shard.url)
-    here = folder / "fetched" / shard.path
+    here = folder / shard.path
     here.mkdir(parents=True, exist_ok=True)
     source = f"{base}/{PurePosixPath(shard.path)}"
     try:
@@ -63,6 +59,11 @@ def fetched(shard: Shard, folder: Path) -> Shard:
     except (OSError, pa.ArrowException) as error:
         raise DumpError(_unreadable(shard.place, error)) from None
     return replace(shard, path=here)
+
+
+def _there(shard: Shard, path: Path, url: str) -> Shard:
+    place = f"{url.partition('?')[0]}/{PurePosixPath(path)}"
+    return replace(shard, path=path, place=place, url=url)
 
 
 def _storage(url: str) -> tuple[fs.FileSystem, str]:

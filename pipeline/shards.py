@@ -23,6 +23,7 @@ class Shard:
         rank: global.
         path: the folder it lies in; of a shard under a URL, what stands after that.
         bytes: its size.
+        place: the folder as the user would name it.
         url: of the dump, when it must be fetched before it is read.
         node: where it lies, when only one node can read it; else empty.
         newest: time of its last change, in ns since 1970.
@@ -32,14 +33,10 @@ class Shard:
     rank: int
     path: Path
     bytes: int
+    place: str
     url: str = ""
     node: str = ""
     newest: int = 0
-
-    @property
-    def place(self) -> str:
-        """Return the folder as the user would name it."""
-        return f"{self.url}/{self.path}" if self.url else str(self.path)
 
 
 @dataclass(frozen=True)
@@ -117,7 +114,8 @@ def refuse_newer(version: object, file: Path) -> None:
 def _shard(key: tuple[int, int], folder: Path) -> Shard:
     states = [file.stat() for file in folder.iterdir()]
     newest = max((state.st_mtime_ns for state in states), default=0)
-    return Shard(*key, folder, sum(state.st_size for state in states), newest=newest)
+    size = sum(state.st_size for state in states)
+    return Shard(*key, folder, size, str(folder), newest=newest)
 
 
 def _run(path: Path, name: str) -> dict[str, Any]:

@@ -32,6 +32,14 @@ NEEDED = {
 
 BOOT = Path(__file__).with_name("boot_host.sh")
 UNSHARE = "setpriv --pdeathsig KILL unshare --mount --net --pid --uts --ipc --fork --kill-child"
+PROBE = """
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/changes /mnt/work /mnt/root
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/changes,workdir=/mnt/work /mnt/root
+mount -t proc proc /mnt/root/proc
+ip link add type veth
+ip link add type bridge
+"""
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -42,11 +50,7 @@ def why_not() -> str | None:
         return f"apt-get install {' '.join(sorted({NEEDED[name] for name in missing}))}"
     if os.geteuid():
         return "namespaces with a network and a disk of their own need root"
-    made = subprocess.run(
-        [*UNSHARE.split(), "sh", "-c", "mount -t tmpfs tmpfs /mnt && ip link add type veth"],
-        capture_output=True,
-        text=True,
-    )
+    made = subprocess.run([*UNSHARE.split(), "sh", "-ec", PROBE], capture_output=True, text=True)
     return f"no namespaces here: {made.stderr.strip()}" if made.returncode else None
 
 
@@ -92,8 +96,9 @@ class Host:
 
     def end(self) -> None:
         """Switch it off, with all it runs."""
-        os.kill(self.pid, signal.SIGKILL)  # the first of its processes: the others go with it
-        self._process.wait()
+        if self._process.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)  # the first of its processes: the others go with it
+            self._process.wait()
 
 
 class Network:
@@ -122,8 +127,7 @@ class Network:
     def host(self, name: str, shared: Mapping[Path, Path | str] | None = None) -> Host:
         """Boot another host."""
         number = len(self.hosts) + 1
-        disk = self.folder / name
-        host = Host(name, f"10.77.0.{number}", disk, shared or {})
+        host = Host(name, f"10.77.0.{number}", self.folder / name, shared or {})
         self.hosts.append(host)
         if number == 1:
             self._ip(host, "link add eth0 type bridge")
@@ -136,8 +140,7 @@ class Network:
         self._ip(host, "link set lo up")
         names = "".join(f"{each.address} {each.name}\n" for each in self.hosts)
         for each in self.hosts:
-            write = ["tee", "/etc/hosts"]
-            each.run(write, input=f"127.0.0.1 localhost\n{names}")
+            each.run(["tee", "/etc/hosts"], input=f"127.0.0.1 localhost\n{names}")
         return host
 
     @staticmethod

@@ -66,6 +66,14 @@ def test_configurations_are_json(page: Path) -> None:
         json.loads(block)
 
 
+def test_a_job_brings_what_the_analysis_needs() -> None:
+    (brought,) = re.findall(r'"pip": (\[.*?\])\}', (ROOT / "docs" / "cluster.md").read_text())
+    project = (ROOT / "pyproject.toml").read_text()
+    needs = re.findall(r"^(?:dependencies|pipeline) = (\[.*\])", project, re.M)
+    needed = {need for row in needs for need in json.loads(row) if not need.startswith("ray[")}
+    assert set(json.loads(brought)) == needed
+
+
 def test_shards_page_has_every_column() -> None:
     text = (ROOT / "docs" / "shards.md").read_text()
     for table, schema in (("calls", CALLS), ("tensors", TENSORS)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tests.hosts import SEARCH, Host, Network, why_not
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "ray_cluster.yaml"
 DUMP = ROOT / "examples" / "tp2_dp2_log_of_zero"
+pytestmark = pytest.mark.timeout(900)
 NAMES = yaml.safe_load(FILE.read_text())["provider"]
 SUBMIT = "ray job submit --address http://127.0.0.1:8265 --"
 
@@ -125,40 +127,103 @@ def wait_for_nodes(desk: Host, count: int) -> None:
     raise AssertionError(f"not all hosts joined: {done.stdout}{done.stderr}{at_desk(desk, log)}")
 
 
-def wait_for_silence(hosts: list[Host]) -> None:
-    """Wait until no host runs Ray."""
-    for _ in range(40):
-        running = [h.name for h in hosts if "raylet" in h.run(["ps", "-eo", "comm"]).stdout]
-        if not running:
-            return
-        time.sleep(3)
-    raise AssertionError(f"Ray still runs on {running}")
+def running(hosts: list[Host]) -> list[str]:
+    """Return the hosts that run a part of Ray."""
+    parts = ("raylet", "gcs_server")
+    return [h.name for h in hosts if any(p in h.run(["ps", "-eo", "comm"]).stdout for p in parts)]
 
 
-@pytest.mark.timeout(900)
-def test_up_submit_down(network: Network) -> None:
+@pytest.fixture(scope="module")
+def cluster(network: Network) -> Iterator[Network]:
+    """The cluster of ray_cluster.yaml, with all its hosts, and its dashboard at the desk."""
     desk, *hosts = network.hosts
     at_desk(desk, "ray get-auth-token --generate")
     at_desk(desk, "ray up ray_cluster.yaml --yes")
     forward = subprocess.Popen(typed(desk, "ray dashboard ray_cluster.yaml"))
     try:
         wait_for_nodes(desk, len(hosts))
-        analyze = "python -m pipeline.analyze /data/dump --out /data"
-        log = at_desk(desk, f"{SUBMIT} {analyze}/job")
-        at_desk(desk, f"{analyze}/here --engine local")
-        refused = at_desk(desk, f"env -u RAY_AUTH_MODE {SUBMIT} {analyze}/stranger", fails=True)
-        at_desk(desk, "ray down ray_cluster.yaml --yes")
+        yield network
     finally:
         forward.kill()
 
-    placed = dict(re.findall(r"(\d+) tasks on (\S+)", log))
+
+@pytest.fixture(scope="module")
+def ended(cluster: Network) -> Network:
+    """The same hosts after `ray down`, when the workers have had their minute."""
+    desk, *hosts = cluster.hosts
+    at_desk(desk, "ray down ray_cluster.yaml --yes")
+    for _ in range(40):
+        if not running(hosts):
+            break
+        time.sleep(3)
+    return cluster
+
+
+def result(desk: Host, folder: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(desk.run(["cat", f"{folder}/result.json"]).stdout)
+    return content
+
+
+def check_placed(log: str, hosts: list[Host]) -> None:
+    """Assert that several of the hosts did tasks, and no other machine."""
+    placed = set(re.findall(r"\d+ tasks on (\S+)", log))
     assert len(placed) > 1, log
-    assert set(placed.values()) <= {host.address for host in hosts}
-    job, here = (
-        json.loads(desk.run(["cat", f"/data/{name}/result.json"]).stdout)
-        for name in ("job", "here")
+    assert placed <= {host.address for host in hosts}
+
+
+def test_a_job_as_the_readme_has_it(cluster: Network) -> None:
+    desk, *hosts = cluster.hosts
+    analyze = "python -m pipeline.analyze /data/dump"
+    log = at_desk(desk, f"{SUBMIT} {analyze} --out /data/job")
+    at_desk(desk, f"{analyze} --out /data/here --engine local")
+    check_placed(log, hosts)
+    assert result(desk, "/data/job") == result(desk, "/data/here")
+    assert result(desk, "/data/job")["origins"][0]["call"] == "Torch.log.0.forward"
+
+
+def test_a_stranger_is_not_let_in(cluster: Network) -> None:
+    command = f"env -u RAY_AUTH_MODE {SUBMIT} python -m pipeline.analyze /data/dump"
+    assert "Missing authentication token" in at_desk(cluster.hosts[0], command, fails=True)
+
+
+def test_the_job_that_kuberay_would_submit(cluster: Network) -> None:
+    desk, *hosts = cluster.hosts
+    spec = yaml.safe_load((ROOT / "docs" / "rayjob.yaml").read_text())["spec"]
+    packages = shlex.quote(json.dumps(yaml.safe_load(spec["runtimeEnvYAML"])))
+    submit = f"{SUBMIT.removesuffix('--')} --runtime-env-json {packages} --"
+    check_placed(at_desk(desk, f"{submit} {spec['entrypoint']}"), hosts)
+    assert result(desk, "/data/answer")["origins"][0]["rank"] == 3
+
+
+def test_down_ends_all_of_it(ended: Network) -> None:
+    assert running(ended.hosts) == []
+
+
+SRUN = """#!/bin/bash
+# The part of Slurm that the script uses: the same command on every node, in the same environment.
+for node in $(scontrol show hostnames); do
+  kept=$(export -p | grep -E ' (PATH|RAY_AUTH_MODE|RAY_AUTH_TOKEN)=')
+  ssh -i ~/ray_bootstrap_key.pem -o StrictHostKeyChecking=no "$node" "$kept; $(printf '%q ' "$@")" &
+done
+for task in $(jobs -p); do wait "$task" || failed=1; done
+exit ${failed:-0}
+"""
+
+
+def test_the_script_for_slurm(ended: Network) -> None:
+    desk, head, *workers = ended.hosts
+    names = [head.name, *(worker.name for worker in workers)]
+    for command, text in (
+        ("srun", SRUN),
+        ("scontrol", f"#!/bin/bash\nprintf '%s\\n' {' '.join(names)}\n"),
+    ):
+        head.run(["install", "-m", "755", "/dev/stdin", f"/usr/local/bin/{command}"], input=text)
+    script = (ROOT / "docs" / "analyze.sbatch").read_text()
+    given = (
+        f"PATH=~/crossrank-venv/bin:$PATH SLURM_JOB_NODELIST=any SLURM_JOB_NUM_NODES={len(names)}"
     )
-    assert job == here
-    assert job["origins"][0]["call"] == "Torch.log.0.forward"
-    assert "Missing authentication token" in refused
-    wait_for_silence(hosts)
+    bash = f"{given} bash -s /data/dump /data/slurm"
+    done = head.run(["su", "-", "ubuntu", "-c", bash], input=script, timeout=300)
+    check_placed(done.stdout + done.stderr, [head, *workers])
+    assert result(desk, "/data/slurm")["origins"][0]["call"] == "Torch.log.0.forward"
+    assert running([head, *workers]) == []

@@ -18,7 +18,7 @@ WITH RECURSIVE received_late AS (
   JOIN entries AS e ON e.step = h.step AND e.rank = h.rank AND e.numel = h.numel AND e.seq > h.seq
   WHERE h.stale AND e.entry = 'import' AND e.alive
 ),
-gone AS (  -- by an exit, into an instance
+gone AS MATERIALIZED (  -- by an exit, into an instance
   SELECT DISTINCT x.entry_step AS step, x.rank, x.entry_seq AS seq, h.step AS exit_step, h.instance
   FROM exits AS x
   JOIN handovers AS h ON h.step = x.step AND h.rank = x.rank AND h.seq = x.seq AND h.gives
@@ -30,17 +30,35 @@ out_of_sight AS (
   JOIN handovers AS h ON h.step = g.exit_step AND h.instance = g.instance
   WHERE NOT h.recorded
 ),
-living AS (
+known AS (
   SELECT step, rank, seq FROM entries WHERE alive
   UNION
   SELECT step, rank, seq FROM received_late
   UNION
   SELECT step, rank, seq FROM out_of_sight
+),
+onward AS MATERIALIZED (  -- from an instance into those that a value it handed over went into
+  SELECT DISTINCT h.step, h.instance, g.exit_step, g.instance AS exit_instance
+  FROM gone AS g
+  JOIN handovers AS h ON h.step = g.step AND h.rank = g.rank AND h.seq = g.seq
+  WHERE h.gets
+),
+living_instances AS (
+  SELECT DISTINCT h.step, h.instance
+  FROM known AS k
+  JOIN handovers AS h USING (step, rank, seq)
+  WHERE h.gets
+  UNION
+  SELECT o.step, o.instance
+  FROM living_instances AS l
+  JOIN onward AS o ON o.exit_step = l.step AND o.exit_instance = l.instance
+),
+living AS (
+  SELECT step, rank, seq FROM known
   UNION
   SELECT g.step, g.rank, g.seq
-  FROM living AS l
-  JOIN handovers AS h ON h.step = l.step AND h.rank = l.rank AND h.seq = l.seq AND h.gets
-  JOIN gone AS g ON g.exit_step = h.step AND g.instance = h.instance
+  FROM gone AS g
+  JOIN living_instances AS l ON l.step = g.exit_step AND l.instance = g.instance
 )
 SELECT l.step, l.rank, l.seq, coalesce(e.entry, 'received') AS entry
 FROM living AS l

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .recording import Record, run_script
+from .recording import ROOT, Record, run_script
 
 
 def test_a_training_process_loads_no_engine_and_no_database(tmp_path: Path) -> None:
@@ -61,3 +61,23 @@ def test_nothing_is_replaced_by_an_import_or_after_a_stop(tmp_path: Path) -> Non
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.read() == "same\n", process.stderr.read()
+
+
+def test_a_collector_reached_through_a_link_is_not_the_source(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(ROOT)
+    process = run_script(f"""
+    sys.path.insert(0, {str(tmp_path / "link")!r})
+    for name in [name for name in sys.modules if name.partition(".")[0] == "collectors"]:
+        del sys.modules[name]
+    from collectors import PrecisionDebugger
+    debugger = PrecisionDebugger(dump_path={str(tmp_path / "dump")!r})
+    debugger.start()
+    torch.ones(1)
+    debugger.stop()
+    debugger.step()
+    print(sys.modules["collectors"].__file__)
+    """)
+    assert process.stdout is not None
+    assert str(tmp_path / "link") in process.stdout.read()
+    (call,) = Record(tmp_path / "dump").calls
+    assert call["stack"].startswith("<string>:")
