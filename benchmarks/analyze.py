@@ -204,12 +204,17 @@ def size(folder: Path) -> int:
 
 
 def peer_command() -> list[str]:
-    """Return the peer's command; installs it beside us the first time."""
-    program = PEER_VENV / "bin" / "msprobe"
+    """Return the peer's command for this job."""
+    return [peer_program(), "overflow_check"]
+
+
+def peer_program(venv: Path = PEER_VENV, *more: str) -> str:
+    """Return the peer's program; installs it beside us, with more packages, the first time."""
+    program = venv / "bin" / "msprobe"
     if not program.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(PEER_VENV)], check=True)
-        subprocess.run([str(PEER_VENV / "bin" / "pip"), "install", "-q", PEER], check=True)
-    return [str(program), "overflow_check"]
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        subprocess.run([str(venv / "bin" / "pip"), "install", "-q", PEER, *more], check=True)
+    return str(program)
 
 
 def arguments() -> argparse.Namespace:

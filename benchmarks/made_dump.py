@@ -38,7 +38,7 @@ def make_dump(
         records = _records(rank, ranks, calls, random.Random(f"{seed}/{rank}"))
         head = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None}
         (target / "dump.json").write_text(json.dumps(head | {"data": records}, indent=1))
-        (target / "stack.json").write_text(json.dumps(_stacks(list(records)), indent=1))
+        (target / "stack.json").write_text(json.dumps(stacks(list(records)), indent=1))
         (target / "construct.json").write_text("{}")
 
 
@@ -49,26 +49,26 @@ def _records(rank: int, ranks: int, calls: int, rng: random.Random) -> dict[str,
     group = {"type": "torch.ProcessGroup", "group_ranks": list(range(ranks)), "group_id": "made"}
     counts: dict[str, int] = {}
     records = {}
-    value = _tensor(rng, SHAPE)
+    value = tensor(rng, SHAPE)
     for number in range(calls):
         communicates = number % COMM_EVERY == COMM_EVERY - 1
         api = "Distributed.all_reduce" if communicates else BLOCK[number % COMM_EVERY]
         name = f"{api}.{counts.setdefault(api, 0)}.forward"
         counts[api] += 1
         bad = number >= min(born, spread)
-        made = _tensor(rng, SHAPE, bad=bad)
+        made = tensor(rng, SHAPE, bad=bad)
         if communicates:
             records[name] = {
                 "input_args": [value], "input_kwargs": {"group": group}, "output": [made, group],
             }  # fmt: skip
         else:
-            args = [value, _tensor(rng, WEIGHT), {"type": "float", "value": 1e-05}]
+            args = [value, tensor(rng, WEIGHT), {"type": "float", "value": 1e-05}]
             records[name] = {"input_args": args, "input_kwargs": {}, "output": [made]}
         value = made
     return records
 
 
-def _tensor(rng: random.Random, shape: list[int], *, bad: bool = False) -> dict:
+def tensor(rng: random.Random, shape: list[int], *, bad: bool = False) -> dict:
     numbers = [math.nan] * 4 if bad else [_f32(rng.uniform(*span)) for span in ((1, 9), (-9, -1))]
     if not bad:
         numbers += [_f32(rng.uniform(-0.1, 0.1)), _f32(rng.uniform(100, 900))]
@@ -81,7 +81,7 @@ def _f32(number: float) -> float:
     return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
-def _stacks(names: list[str]) -> dict[str, list]:
+def stacks(names: list[str]) -> dict[str, list]:
     """Return stack.json: 48 places in the source, 12 frames each."""
     return {
         str(place): [

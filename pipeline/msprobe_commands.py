@@ -1,6 +1,7 @@
 """The command lines of msprobe under our name, with its flags and its output files.
 
 crossrank -f pytorch nan_analyze -i STEP_DIR -o DIR
+crossrank -f pytorch compare -i compare.json -o DIR -s
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import msprobe_compare
 from .analysis import analyze_dump, run_store
 from .engine_local import LocalEngine
 from .errors import DumpError
@@ -32,6 +34,9 @@ def run_msprobe_command(argv: Sequence[str]) -> int:
     nan.add_argument("-i", "--input_path", type=Path, required=True, help="a step folder")
     nan.add_argument("-o", "--output_path", type=Path, default=Path("output"), help="for the file")
     nan.set_defaults(run=_nan_analyze)
+    compare = commands.add_parser("compare", help="two dumps, row by row")
+    msprobe_compare.add_arguments(compare)
+    compare.set_defaults(run=msprobe_compare.run)
     args = parser.parse_args(argv)
     return int(args.run(args))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +53,7 @@ class Store:
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
+        self._seen: dict[str, list[str]] = {}  # table -> the Parquet files that it is a view of
 
     @property
     def folder(self) -> Path:
@@ -87,6 +90,23 @@ class Store:
     def add_arrow(self, table: str, rows: pa.Table) -> None:
         """Add Arrow rows, with the columns of a table that is there, to it."""
         self.con.from_arrow(rows).insert_into(table)
+
+    @contextmanager
+    def inside(self, schema: str) -> Iterator[None]:
+        """Make tables and answers in a schema of their own, beside those of the same names."""
+        known, self._known = self._known, set()
+        self._run("CREATE SCHEMA " + schema)
+        self._run("SET search_path = '" + schema + ",main'")
+        try:
+            yield
+        finally:
+            self._run("SET search_path = 'main'")
+            self._known = known
+
+    def bring(self, schema: str, name: str, table: str) -> None:
+        """Make the answer to a question in a schema readable as `table`."""
+        self._run("CREATE VIEW " + table + " AS FROM " + schema + "." + load(name).table)
+        self._known.add(table)
 
     def view(self, table: str, relation: duckdb.DuckDBPyRelation) -> None:
         """Make `table` a view: its rows are read anew whenever they are asked for."""
@@ -154,6 +174,12 @@ class Store:
         answer = self.con.table(load(name).table)
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.fetchall()]
 
+    def columns_of(self, name: str) -> dict[str, Any]:
+        """Return the rows of one question as column -> numpy array; empty when there are none."""
+        self.answer(name)
+        answer = self.con.table(load(name).table)
+        return answer.fetchnumpy() if answer.limit(1).fetchall() else {}
+
     def pack(self, name: str) -> bytes:
         """Return the rows of one question as a Parquet file."""
         self.answer(name)
@@ -163,6 +189,9 @@ class Store:
 
     def save(self, table: str, file: Path) -> None:
         """Write a table as a Parquet file."""
+        if len(self._seen.get(table, ())) == 1:
+            shutil.copyfile(self._seen[table][0], file)
+            return
         self.con.table(table).write_parquet(str(file), compression="zstd")
 
     def declare(self, name: str) -> None:
@@ -174,6 +203,14 @@ class Store:
         if files:
             self.con.read_parquet(list(files)).insert_into(load(name).table)
 
+    def see(self, name: str, files: Sequence[str]) -> None:
+        """Make the rows of Parquet files that `pack` made readable, without taking them in."""
+        if files:
+            self._seen[load(name).table] = list(files)
+            self.view(load(name).table, self.con.read_parquet(list(files)))
+        else:
+            self.declare(name)
+
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""
         self.con.execute("SET allowed_directories = ?", [[str(folder.resolve())]])
@@ -183,6 +220,11 @@ class Store:
     def tables(self) -> list[str]:
         """Return the names of all tables and answers, in order."""
         return sorted(self._known)
+
+    def _run(self, statement: str) -> None:
+        if self._explain:
+            self._explain(statement + ";\n")
+        self.con.execute(statement)
 
     def _create(self, table: str, columns: Mapping[str, str]) -> None:
         kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
@@ -203,7 +245,8 @@ def _as_values(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[A
     """Return statements that make a small table, row by row."""
     kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     values = ",\n  ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-    return f"CREATE TABLE {table} ({kinds});\nINSERT INTO {table} VALUES\n  {values};\n"
+    filled = f"INSERT INTO {table} VALUES\n  {values};\n" if values else ""
+    return f"CREATE TABLE {table} ({kinds});\n{filled}"
 
 
 def _literal(value: Any) -> str:

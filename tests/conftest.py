@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 from pipeline.analysis import analyze_dump, run_store
+from pipeline.comparison import Comparison, compare_dumps, counterparts
 from pipeline.engine_local import LocalEngine
 from pipeline.settings import limits
 from pipeline.shards import open_dump
+from pipeline.store import Store
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,6 +28,18 @@ def analyze_here(path: Path, *, nan_only: bool = False) -> dict[str, Any]:
     dump, share = open_dump(path), limits(1)
     with run_store(dump, share, nan_only=nan_only) as store:
         return analyze_dump(dump, store, LocalEngine(1), share)
+
+
+def compare_here(
+    bench: Path, target: Path, *, noise: Sequence[Path] = (), strict: bool = False
+) -> dict[str, Any]:
+    """Return the result document of a comparison, computed in this process."""
+    dumps = open_dump(bench), open_dump(target)
+    runs = tuple(open_dump(run) for run in noise)
+    comparison = Comparison(*dumps, runs, strict, counterparts(*dumps))
+    share = limits(1)
+    with TemporaryDirectory() as work, Store(share, comparison.params) as store:
+        return compare_dumps(comparison, store, LocalEngine(1), share, work=Path(work))
 
 
 @pytest.fixture

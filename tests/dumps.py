@@ -29,6 +29,7 @@ class Value:
 
     max: float | None = 1.0
     min: float | None = 0.0
+    norm: float | None = None
     nan: int = 0
     inf: int = 0
     neginf: int = 0
@@ -152,6 +153,7 @@ class Shard:
             "numel": math.prod(value.shape),
             "max": value.max,
             "min": value.min,
+            "norm": value.norm,
             "has_nan": value.nan > 0,
             "has_posinf": value.inf > 0,
             "has_neginf": value.neginf > 0,

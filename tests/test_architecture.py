@@ -18,9 +18,9 @@ STANDARD = set(sys.stdlib_module_names)
 MAY = {
     "collectors": {"pyarrow", "torch"},
     "analyzers": set(),
-    "pipeline/readers": {"pyarrow", "numpy", "collectors"},
+    "pipeline/readers": {"pyarrow", "numpy", "yaml", "collectors"},
     "pipeline": {
-        *("pyarrow", "duckdb", "jinja2", "numpy", "polars", "ray", "tqdm"),
+        *("pyarrow", "duckdb", "jinja2", "numpy", "polars", "ray", "xlsxwriter", "tqdm"),
         *("collectors", "analyzers", "pipeline"),
     },
 }
@@ -29,7 +29,7 @@ FROM_COLLECTORS = {"schema", "layout", "errors", "parts"}
 
 ONLY = {
     "ray": {"pipeline/engine_ray.py"},
-    "analyzers": {"pipeline/analysis.py", "pipeline/rl_analysis.py"},
+    "analyzers": {"pipeline/analysis.py", "pipeline/comparison.py", "pipeline/rl_analysis.py"},
     "jinja2": {"pipeline/reports/page.py"},
     "pipeline": {"pipeline/command.py"},
 }

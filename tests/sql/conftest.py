@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.loading import SHARD_FILES
+from pipeline.pairing import ALIGNED, ERRORS, REAL_ERRORS, RENAMED, SIDE_QUESTIONS
 from pipeline.rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, TOKENS
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
@@ -23,9 +24,27 @@ OUTSIDE = {
     "pair_values": PAIR_VALUES,
     "arrays": ARRAYS,
     "tokens": TOKENS,
+    "aligned": ALIGNED,
+    "renamed": RENAMED,
+    "noise": ERRORS,
+    "real_errors": REAL_ERRORS,
 }
 """Tables that Python fills, with their columns."""
-GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
+GIVEN = {
+    "calls": "schema/calls",
+    "tensors": "schema/tensors",
+    **{f"{side}_{t}": name for side in ("bench", "target") for t, name in SIDE_QUESTIONS.items()},
+}
+DEFAULTS = {
+    "nan_only": False,
+    "world_size": None,
+    "cross": False,
+    "strict": False,
+    "split": False,
+    "match_by": "place",
+    "one_run": False,
+    "eps": 2.0**-8,
+}
 
 WORDS = {"-": None, "''": ""}
 
@@ -40,9 +59,7 @@ class Question:
 
     def __init__(self, name: str, **params: Any) -> None:
         self.file = load(name)
-        defaults = {"nan_only": False, "world_size": None, "match_by": "place"}
-        defaults |= {"one_run": False, "eps": 2.0**-8}
-        self._store = Store(Limits(1, 512), defaults | params)
+        self._store = Store(Limits(1, 512), DEFAULTS | params)
         self._filled: set[str] = set()
 
     def table(self, table: str, columns: str, *rows: str) -> Question:
@@ -83,9 +100,10 @@ class Question:
 
     def _columns(self, table: str) -> dict[str, str]:
         assert table in self.file.reads, f"{self.file.name} does not read {table}"
-        if table in OUTSIDE:
+        source = self.file.reads[table]
+        if not source and table in OUTSIDE:
             return OUTSIDE[table]
-        return load(self.file.reads[table] or GIVEN[table]).returns
+        return load(source or GIVEN[table]).returns
 
     def _create(self, table: str, kinds: dict[str, str]) -> None:
         self._store.fill(table, kinds, [])

@@ -9,33 +9,36 @@ import duckdb
 import pytest
 
 import pipeline.loading
-from analyzers import nan_origin, rl_causes, rl_diff, rl_notes, rl_setting, shard_health
+from analyzers import nan_origin, rl_causes, rl_diff, rl_notes, rl_setting, run_diff, shard_health
 from collectors.parts import write_parquet
 from collectors.schema import CALLS
-from pipeline import sqlfile
+from pipeline import msprobe_compare, pairing, sqlfile
 from pipeline.errors import SqlFileError
 from pipeline.settings import Limits
 from pipeline.sql_index import INDEX, index_text
 from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, check, load
 from pipeline.store import Store
 
+from .conftest import DEFAULTS as PARAMS
+from .conftest import GIVEN as SHARDS
 from .conftest import OUTSIDE
 
 FILES = [load(name) for name in all_names()]
 QUESTIONS = [file for file in FILES if file.scope != "lib"]
-PARAMS = {"nan_only": False, "world_size": None, "match_by": "ids", "one_run": True, "eps": 0.01}
 ALWAYS_A_ROW = ("health/expected_ranks", "rl/identities", "rl/counts", "rl/mask_shapes")
-GIVEN = {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
+GIVEN = SHARDS | {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
 """Tables from outside, with the columns of these questions."""
 
 
 def asked_for() -> set[str]:
     """Return the questions whose rows leave the database: to the run's, or to an analyzer."""
-    asked = {"health/shards", *nan_origin.RANK_QUESTIONS, "rl/pairs", "rl/worst_samples"}
+    asked = {"health/shards", *nan_origin.RANK_QUESTIONS, *run_diff.RANK_QUESTIONS}
+    asked |= {"rl/pairs", "rl/worst_samples"}
     rl = (rl_causes, rl_diff, rl_notes, rl_setting)
-    for module in (nan_origin, shard_health, *rl):
+    for module in (nan_origin, shard_health, run_diff, pairing, msprobe_compare, *rl):
         source = Path(str(module.__file__)).read_text()
-        asked |= set(re.findall(r'(?:rows|look|_of)\((?:db, )?"(\w+/\w+)"', source))
+        words = r"(?:rows|look|_of|columns_of|answer)"
+        asked |= set(re.findall(words + r'\((?:db, )?"(\w+/\w+)"', source))
     return asked
 
 
@@ -50,7 +53,7 @@ def test_returns_what_the_header_says_on_empty_tables(file: SqlFile, tmp_path: P
     with Store(Limits(1, 512), params) as store:
         for table, source in file.reads.items():
             like = source or GIVEN.get(table) or f"schema/{table}"
-            columns = OUTSIDE[table] if table in OUTSIDE else load(like).returns
+            columns = OUTSIDE[table] if table in OUTSIDE and not source else load(like).returns
             store.fill(table, columns, [])
         for macro in file.uses:
             store.con.execute(load(macro).text)
@@ -78,7 +81,7 @@ def test_layout(file: SqlFile) -> None:
 
 def test_every_file_is_needed() -> None:
     loading = Path(str(pipeline.loading.__file__)).read_text()
-    needed = {*asked_for(), "schema/calls", "schema/tensors"}
+    needed = {*asked_for(), *pairing.SIDE_QUESTIONS.values(), "schema/calls", "schema/tensors"}
     needed |= set(re.findall(r'"(schema/\w+)"', loading))
     while True:
         more = {s for n in needed for s in load(n).reads.values() if s}
