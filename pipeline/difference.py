@@ -81,6 +81,12 @@ def difference(a: Array, b: Array) -> Difference:
     return found
 
 
+def unequal_rows(a: Array, b: Array) -> int:
+    """Return how many rows, the first dimension, hold unequal elements."""
+    rows = a.shape[0] if a.ndim else 1
+    return int(np.count_nonzero((a.reshape(rows, -1) != b.reshape(rows, -1)).any(axis=1)))
+
+
 def _flat(array: Array) -> Array:
     """Return an array with elements one after the other, in the machine's byte order."""
     array = np.ascontiguousarray(array).reshape(-1)

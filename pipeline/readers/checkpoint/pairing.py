@@ -69,6 +69,8 @@ class Unpaired:
     name_b: str = ""
     shape_a: tuple[int, ...] | None = None
     shape_b: tuple[int, ...] | None = None
+    a: Tensor | None = None
+    b: Tensor | None = None
 
 
 @dataclass
@@ -283,7 +285,7 @@ def _other_shape(a: _Side, b: _Side, name: str, other: str, kind: str, slot: str
     hint = f"shape {list(left.shape)} against {list(right.shape)}"
     return Unpaired(
         _slotted(name, slot), "a", kind, "different", hint, _slotted(other, slot),
-        left.shape, right.shape,
+        left.shape, right.shape, left, right,
     )  # fmt: skip
 
 

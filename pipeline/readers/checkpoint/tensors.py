@@ -103,7 +103,12 @@ def cut(tensor: Tensor, start: int, stop: int, dim: int = 0) -> Tensor:
     """Return a range along one dimension."""
     at = tuple(start if d == dim else 0 for d in range(len(tensor.shape)))
     shape = tuple(stop - start if d == dim else n for d, n in enumerate(tensor.shape))
-    return _view(tensor, at, shape, tuple(range(len(shape))))
+    return region(tensor, at, shape)
+
+
+def region(tensor: Tensor, start: Shape, shape: Shape) -> Tensor:
+    """Return a box of a tensor."""
+    return _view(tensor, start, shape, tuple(range(len(shape))))
 
 
 def selected(tensor: Tensor, index: int) -> Tensor:
