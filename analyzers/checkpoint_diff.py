@@ -26,8 +26,6 @@ ROUNDINGS = (
     "a rounded to float16",
     "b rounded to bfloat16",
     "b rounded to float16",
-    "a rounded to the dtype of b",
-    "b rounded to the dtype of a",
 )
 """What each bit of `roundings` says, the lowest first."""
 
@@ -50,7 +48,7 @@ def checkpoint_diff(db: Database, *, every: bool = False) -> Row:
     findings = [_finding(row, hints.get(row["pair"], "")) for row in compared]
     findings += [_unpaired(row) for row in db.rows("checkpoint/unpaired")]
     findings += [_opaque(row) for row in db.rows("checkpoint/opaque")]
-    findings.sort(key=lambda f: (ORDER.index(f["status"]), -(f.get("relative_l2") or 0)))
+    findings.sort(key=_importance)
     counts = Counter(finding["status"] for finding in findings)
     problems = db.rows("checkpoint/problems")
     warnings = [_problem(row) for row in problems] + _inside(verdicts) + _assumed(verdicts)
@@ -66,6 +64,12 @@ def checkpoint_diff(db: Database, *, every: bool = False) -> Row:
         "findings": [f for f in findings if every or f["status"] != "equal"],
         "warnings": warnings,
     }
+
+
+def _importance(finding: Row) -> tuple[int, bool, float]:
+    """Return what findings are sorted by: status, weights before the optimizer, the worst first."""
+    optimizer = finding["kind"] == "optimizer"
+    return ORDER.index(finding["status"]), optimizer, -(finding.get("relative_l2") or 0)
 
 
 def _finding(row: Row, hint: str) -> Row:
@@ -99,10 +103,13 @@ def _notes(row: Row) -> list[str]:
     """Return what a reader should know of a pair, in words."""
     notes = [row["error"], row["note"] if row["kind"] != "tied" else ""]
     if row["status"] == "rounded":
-        bits = [text for bit, text in enumerate(ROUNDINGS) if row["roundings"] >> bit & 1]
-        values = "equal values" if not row["unequal"] else bits[0] if bits else ""
-        dtypes = f"{row['dtype_a']} against {row['dtype_b']}, "
-        notes.append(dtypes * (row["dtype_a"] != row["dtype_b"]) + values)
+        notes.append(_rounding(row))
+    if row["status"] == "different" and row["dtype_a"] != row["dtype_b"]:
+        notes.append(f"{row['beyond']} elements differ beyond the rounding of the dtypes")
+    if row["status"] == "different" and len(row["shape"]) > 1:
+        first, last = (index_of(row[key], row["shape"])[0] for key in ("first_place", "last_place"))
+        if last - first + 1 < row["shape"][0] and row["unequal"] > 1:
+            notes.append(f"only in rows {first} to {last}")
     if row["status"] == "tied":
         notes.append(f"a copy of {row['name_b']}, {row['note'].replace('_', ' ')}")
     if row["padding"]:
@@ -118,6 +125,15 @@ def _notes(row: Row) -> list[str]:
     if row["status"] == "equal" and row["bits_differ"]:
         notes.append("equal numbers, other bits: -0.0 and 0.0, or kinds of NaN")
     return [note for note in notes if note]
+
+
+def _rounding(row: Row) -> str:
+    dtypes = f"{row['dtype_a']} against {row['dtype_b']}"
+    if not row["unequal"]:
+        return f"{dtypes}, equal values"
+    if not row["beyond"]:
+        return f"{dtypes}, equal after rounding"
+    return next(text for bit, text in enumerate(ROUNDINGS) if row["roundings"] >> bit & 1)
 
 
 def index_of(place: int, shape: list[int]) -> list[int]:

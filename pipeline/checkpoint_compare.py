@@ -22,8 +22,9 @@ from .engine_local import LocalEngine
 from .options import share
 from .readers.checkpoint.contents import Contents
 from .readers.checkpoint.layouts import OUTER
+from .readers.checkpoint.matching import Pair, Pairing
 from .readers.checkpoint.opening import open_checkpoint
-from .readers.checkpoint.pairing import Pair, Pairing, pair
+from .readers.checkpoint.pairing import pair
 from .settings import Limits, cpu_count
 from .store import Store
 
@@ -184,6 +185,7 @@ def _fill_given(store: Store, a: Contents, b: Contents, pairing: Pairing) -> Non
         _fill(store, f"entries_{side}", _entries(contents))
     problems = [("a", p) for p in a.problems] + [("b", p) for p in b.problems]
     rows = [(side, p.code, p.text, list(p.tensors)) for side, p in problems]
+    rows += [("", "not_covered", note, []) for note in pairing.notes]
     _fill(store, "file_problems", rows)
 
 

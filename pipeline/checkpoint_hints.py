@@ -1,7 +1,7 @@
 """Explains a difference: transposed, scaled, sign flipped, rows permuted, one layer off.
 
-Each guess is held against a few elements first and then against all, until one that does not fit; so
-a wrong guess costs next to nothing.
+Each guess is held against a few elements first and then against all, until one does not fit; so a
+wrong guess costs next to nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def hint(suspect: Suspect) -> str:
 
 
 def histogram(suspect: Suspect) -> list[tuple[int | None, int]]:
-    """Return (power of ten, elements) of the absolute differences of a pair; None: no difference."""
+    """Return (power of ten, elements) of the absolute differences of a pair; None: equal."""
     counts: Counter[int | None] = Counter()
     with Files() as files:
         for box in _growing(suspect.a.shape):
@@ -73,7 +73,8 @@ def histogram(suspect: Suspect) -> list[tuple[int | None, int]]:
 def _explanations(suspect: Suspect, files: Files) -> Iterator[str]:
     a, b, scale = suspect.a, suspect.b, suspect.scale
     if a.shape == b.shape:
-        if scale is not None and abs(scale) > 1e-6 and _fits(a, b, files, scale):
+        known = scale is not None and a.numel > 1 and abs(scale) > 1e-6 and abs(scale - 1) > 1e-5
+        if scale is not None and known and _fits(a, b, files, scale):
             yield "the sign is flipped" if abs(scale + 1) < 1e-6 else f"scaled by {scale:.6g}"
         yield from (
             f"equal to the tensor of the {words}: layers are shifted by one"
@@ -89,9 +90,9 @@ def _explanations(suspect: Suspect, files: Files) -> Iterator[str]:
             yield "the upper and the lower half are exchanged"
         elif a.shape[0] <= MOST_ROWS and _rows(a, files) == _rows(b, files):
             yield "the same rows in another order"
-    if a.shape != b.shape and a.numel == b.numel and a.numel <= 4 * CHUNK:
-        if _same(read(a, files).reshape(-1), read(b, files).reshape(-1), None):
-            yield "the same elements in the same order, in another shape"
+    small = a.numel == b.numel and a.numel <= 4 * CHUNK
+    if a.shape != b.shape and small and _same_flat(a, b, files):
+        yield "the same elements in the same order, in another shape"
 
 
 def _fits(a: Tensor, b: Tensor, files: Files, scale: float | None = None) -> bool:
@@ -100,6 +101,10 @@ def _fits(a: Tensor, b: Tensor, files: Files, scale: float | None = None) -> boo
         _same(read(region(a, *box), files), read(region(b, *box), files), scale)
         for box in _growing(a.shape)
     )
+
+
+def _same_flat(a: Tensor, b: Tensor, files: Files) -> bool:
+    return _same(read(a, files).reshape(-1), read(b, files).reshape(-1), None)
 
 
 def _growing(shape: Shape) -> Iterator[tuple[Shape, Shape]]:

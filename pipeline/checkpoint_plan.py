@@ -9,7 +9,7 @@ from typing import Any
 
 from .readers.checkpoint.errors import CheckpointError
 from .readers.checkpoint.files import Files, dtype_of
-from .readers.checkpoint.pairing import Pair
+from .readers.checkpoint.matching import Pair
 from .readers.checkpoint.reading import read
 from .readers.checkpoint.tensors import Shape, Tensor, region
 
@@ -22,8 +22,9 @@ PER_WORKER = 8
 """Tasks for each worker at least, so that all end at about the same time."""
 
 PIECES = {
-    "pair": "BIGINT", "numel": "BIGINT", "unequal": "BIGINT", "bits_differ": "BOOLEAN",
-    "aa": "DOUBLE", "bb": "DOUBLE", "dd": "DOUBLE", "max_abs": "DOUBLE", "max_rel": "DOUBLE",
+    "pair": "BIGINT", "numel": "BIGINT", "unequal": "BIGINT", "beyond": "BIGINT",
+    "bits_differ": "BOOLEAN", "aa": "DOUBLE", "bb": "DOUBLE", "dd": "DOUBLE",
+    "max_abs": "DOUBLE", "max_rel": "DOUBLE",
     "first_place": "BIGINT", "last_place": "BIGINT", "nan_a": "BIGINT", "nan_b": "BIGINT",
     "inf_a": "BIGINT", "inf_b": "BIGINT", "roundings": "BIGINT", "unequal_rows": "BIGINT",
     "error": "VARCHAR",

@@ -1,6 +1,7 @@
 """The command lines of msprobe under our name, with its flags and its output files.
 
 crossrank -f pytorch nan_analyze -i STEP_DIR -o DIR
+crossrank -f pytorch config_check --compare CKPT1 CKPT2 -o X.json
 """
 
 from __future__ import annotations
@@ -32,8 +33,20 @@ def run_msprobe_command(argv: Sequence[str]) -> int:
     nan.add_argument("-i", "--input_path", type=Path, required=True, help="a step folder")
     nan.add_argument("-o", "--output_path", type=Path, default=Path("output"), help="for the file")
     nan.set_defaults(run=_nan_analyze)
+    config = commands.add_parser("config_check", help="compare two checkpoints")
+    config.add_argument(
+        "-c", "--compare", type=Path, nargs=2, required=True, metavar="CKPT", help="two checkpoints"
+    )
+    config.add_argument("-o", "--output", type=Path, help="for the file")
+    config.set_defaults(run=_config_check)
     args = parser.parse_args(argv)
     return int(args.run(args))
+
+
+def _config_check(args: Namespace) -> int:
+    from .msprobe_checkpoint import compare_checkpoints_as_msprobe
+
+    return compare_checkpoints_as_msprobe(args)
 
 
 def _nan_analyze(args: Namespace) -> int:

@@ -18,9 +18,9 @@ STANDARD = set(sys.stdlib_module_names)
 MAY = {
     "collectors": {"pyarrow", "torch"},
     "analyzers": set(),
-    "pipeline/readers": {"pyarrow", "collectors"},
+    "pipeline/readers": {"pyarrow", "numpy", "ml_dtypes", "yaml", "collectors"},
     "pipeline": {
-        *("pyarrow", "duckdb", "jinja2", "polars", "ray", "tqdm"),
+        *("pyarrow", "duckdb", "jinja2", "ml_dtypes", "numpy", "polars", "ray", "tqdm"),
         *("collectors", "analyzers", "pipeline"),
     },
 }
@@ -29,7 +29,7 @@ FROM_COLLECTORS = {"schema", "layout", "errors", "parts"}
 
 ONLY = {
     "ray": {"pipeline/engine_ray.py"},
-    "analyzers": {"pipeline/analysis.py"},
+    "analyzers": {"pipeline/analysis.py", "pipeline/checkpoint_compare.py"},
     "jinja2": {"pipeline/reports/page.py"},
     "pipeline": {"pipeline/command.py"},
 }

@@ -1,7 +1,8 @@
-"""The report of `checkpoint`: the difference by layer and kind of weight, every finding, the worst."""
+"""The report of `checkpoint`: differences by layer and kind of weight, findings, the worst."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,10 @@ def _heat(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not any(row["differing"] or row["unknown"] for row in rows):
         return None
     layers = sorted({row["layer"] for row in rows if row["layer"] is not None})[:SHOWN_LAYERS]
-    columns: list[int | None] = [*([None] if any(r["layer"] is None for r in rows) else []), *layers]
+    columns: list[int | None] = [
+        *([None] if any(r["layer"] is None for r in rows) else []),
+        *layers,
+    ]
     found = {(row["part"], row["layer"]): row for row in rows}
     parts = sorted({row["part"] for row in rows})
     labels = ["no layer" if layer is None else str(layer) for layer in columns]
@@ -103,14 +107,12 @@ def _cell(row: dict[str, Any] | None) -> HeatCell:
     if row["relative_l2"] is None:
         return HeatCell(None, "?", f"{where}: could not be compared")
     apart = row["relative_l2"]
-    tip = f"{where}: relative difference {number(apart)}, the worst of {row['tensors']}: {row['name']}"
+    tip = f"{where}: {number(apart)} relative, the worst of {row['tensors']}: {row['name']}"
     return HeatCell(_share(apart) if row["differing"] else 0.0, "", tip)
 
 
 def _share(apart: float) -> float:
     """Return how dark a cell is, by the order of magnitude of its difference."""
-    import math
-
     if not apart > SMALLEST:
         return 0.1
     return min(1.0, 0.15 + 0.85 * (1 - math.log10(min(apart, 1.0)) / math.log10(SMALLEST)))

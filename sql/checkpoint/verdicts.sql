@@ -1,7 +1,7 @@
 -- checkpoint/verdicts: one row per pair of tensors: what it is, and by how much.
 --
 -- `rounded` means that every element of one side is the other's, rounded to nearest even: a
--- checkpoint in half precision against its original. A vocabulary's table may be padded with rows
+-- checkpoint in half precision against its original. `beyond` counts the elements that are not. A vocabulary's table may be padded with rows
 -- that mean nothing; where no file says how many they are, rows count as padding that differ
 -- without a gap up to the end of the table and are no more than a padded table can have.
 -- The cosine of two zero tensors is 1, of one it is not defined.
@@ -12,7 +12,7 @@
 -- params:  none
 -- returns: pair BIGINT, kind VARCHAR, name VARCHAR, name_b VARCHAR, part VARCHAR, layer BIGINT,
 --          dtype_a VARCHAR, dtype_b VARCHAR, shape BIGINT[], status VARCHAR, numel BIGINT,
---          unequal BIGINT, bits_differ BOOLEAN, l2 DOUBLE, relative_l2 DOUBLE, cos DOUBLE,
+--          unequal BIGINT, beyond BIGINT, bits_differ BOOLEAN, l2 DOUBLE, relative_l2 DOUBLE, cos DOUBLE,
 --          scale DOUBLE, max_abs DOUBLE, max_rel DOUBLE, first_place BIGINT, last_place BIGINT,
 --          nan_a BIGINT, nan_b BIGINT, inf_a BIGINT, inf_b BIGINT, roundings BIGINT,
 --          padding BIGINT, assumed_padding BIGINT, note VARCHAR, error VARCHAR
@@ -44,12 +44,13 @@ SELECT
     WHEN unequal = 0 AND dtype_a <> dtype_b THEN 'rounded'
     WHEN unequal = 0 AND padding > 0 THEN 'padding'
     WHEN unequal = 0 THEN 'equal'
-    WHEN roundings <> 0 THEN 'rounded'
+    WHEN beyond = 0 OR roundings <> 0 THEN 'rounded'
     WHEN tail THEN 'padding'
     ELSE 'different'
   END AS status,
   numel,
   unequal,
+  beyond,
   bits_differ,
   sqrt(dd) AS l2,
   CASE WHEN aa > 0 THEN sqrt(dd / aa) WHEN dd > 0 THEN 'inf'::DOUBLE ELSE 0 END AS relative_l2,
@@ -60,8 +61,8 @@ SELECT
   CASE WHEN aa > 0 THEN (aa + bb - dd) / (2 * aa) END AS scale,
   max_abs,
   max_rel,
-  CASE WHEN unequal > 0 THEN first_place END AS first_place,
-  CASE WHEN unequal > 0 THEN last_place END AS last_place,
+  first_place,
+  last_place,
   nan_a,
   nan_b,
   inf_a,

@@ -16,7 +16,7 @@ from .tensors import Tensor, whole
 from .torch_file import SavedTensor, plain_name
 
 MOST_NODES, MOST_DEPTH = 5_000_000, 100
-"""Beyond these a state is built to exhaust memory: nested without end, or shared a billion times."""
+"""Beyond these a state is built to exhaust memory: nested without end, or shared without end."""
 
 MASTER = "fp32_param"
 """The optimizer's slot of the weight in full precision."""
@@ -126,7 +126,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         CheckpointError: it is nested too deeply, or holds too much.
     """
     pending = [(name, value, 0)]
-    for count in range(MOST_NODES):
+    for _ in range(MOST_NODES):
         if not pending:
             return
         path, node, depth = pending.pop()
@@ -138,7 +138,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         else:
             named = [(f"{path}.{key}" if path else str(key), part) for key, part in parts]
             pending += [(key, part, depth + 1) for key, part in reversed(named)]
-    raise CheckpointError(f"its state has more than {count:,} entries")
+    raise CheckpointError(f"its state has more than {MOST_NODES:,} entries")
 
 
 def leaf(value: Any) -> Any:
@@ -199,7 +199,9 @@ def _text(value: Any, depth: int = 0) -> str:
     if depth > 12:
         return "..."
     if isinstance(value, dict):
-        return f"{{{','.join(f'{k}:{_text(v, depth + 1)}' for k, v in list(value.items())[:1000])}}}"
+        return (
+            f"{{{','.join(f'{k}:{_text(v, depth + 1)}' for k, v in list(value.items())[:1000])}}}"
+        )
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_text(v, depth + 1) for v in value[:1000])}]"
     if isinstance(value, (set, frozenset)):

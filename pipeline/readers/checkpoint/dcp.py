@@ -23,7 +23,9 @@ from .torch_file import KNOWN, SavedTensor, plain_name, read_torch_file
 METADATA = ".metadata"
 STATE = re.compile(r"(?:optimizer|optim)(?:_\d+)?\.state\.(.+)\.(\w+)")
 """Optimizer state by parameter, nested or flattened."""
-SLOT_FIRST = re.compile(r"(?:chained_\d+\.)?optimizer\.state\.(exp_avg|exp_avg_sq|fp32_param|\w+)\.(.+)")
+SLOT_FIRST = re.compile(
+    r"(?:chained_\d+\.)?optimizer\.state\.(exp_avg|exp_avg_sq|fp32_param|\w+)\.(.+)"
+)
 """Optimizer state as Megatron names it."""
 SETTINGS = re.compile(r"(?:optimizer|optim)(?:_\d+)?\.(?:param_groups|state)\b.*")
 
@@ -75,7 +77,9 @@ def read_dcp(path: Path) -> Contents:
     missing = {name for name in files if not (path / name).is_file()}
     entries = meta.get("state_dict_metadata") or {}
     for name in sorted(missing):
-        lost = tuple(k for k, v in places.items() if any(i["relative_path"] == name for i in v.values()))
+        lost = tuple(
+            k for k, v in places.items() if any(i["relative_path"] == name for i in v.values())
+        )
         text = f"{path / name} is missing; {METADATA} names it for {len(lost)} entries"
         contents.problems.append(Problem("file_missing", text, lost))
     for name, entry in entries.items():

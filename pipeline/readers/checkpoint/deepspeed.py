@@ -42,7 +42,9 @@ def read_deepspeed(path: Path, folder: Path) -> Contents:
     for key in ("global_steps", "epoch"):
         contents.values |= {key: ranks[0][key]} if isinstance(ranks[0].get(key), int) else {}
     if len(states) < world and (stage or optimizers):
-        text = f"{folder}: optimizer states of {world} ranks are expected, {len(states)} can be read"
+        text = (
+            f"{folder}: optimizer states of {world} ranks are expected, {len(states)} can be read"
+        )
         contents.problems.append(Problem("file_missing", text))
         states = []
     if stage != 3:
@@ -141,7 +143,9 @@ def _stage3_slots(states: list[Any]) -> dict[str, list[Tensor]]:
     slots = {MASTER: [_joined(state["fp32_flat_groups"]) for state in states]}
     inner = [(state.get("optimizer_state_dict") or {}).get("state") or {} for state in states]
     groups = sorted(inner[0])
-    names = [k for k, v in (inner[0][groups[0]] if groups else {}).items() if getattr(v, "shape", ())]
+    names = [
+        k for k, v in (inner[0][groups[0]] if groups else {}).items() if getattr(v, "shape", ())
+    ]
     for slot in names:
         slots[slot] = [_joined([state[group][slot] for group in groups]) for state in inner]
     return slots

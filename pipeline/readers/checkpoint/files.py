@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +54,8 @@ class Files:
 
     def __exit__(self, *error: object) -> None:
         for mapped in self._maps.values():
-            try:
+            with suppress(BufferError):  # an array of it is still in use; it goes with that
                 mapped.close()
-            except BufferError:  # an array of it is still in use; it goes with that
-                pass
         self._maps.clear()
 
     def bytes(self, path: str) -> mmap.mmap:

@@ -101,13 +101,15 @@ class Record:
 class Known:
     """A function of ours under the name of one that is known; nothing can be set on it."""
 
-    __slots__ = ("_make",)
+    __slots__ = ("make",)
+    make: Callable[..., Any]
 
     def __init__(self, make: Callable[..., Any]) -> None:
-        object.__setattr__(self, "_make", make)
+        object.__setattr__(self, "make", make)
 
     def __call__(self, *args: Any) -> Any:
-        return self._make(*args)
+        """Make the value."""
+        return self.make(*args)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise pickle.UnpicklingError(f"sets {name} of a function")
@@ -246,7 +248,8 @@ class DType:
         """Return the dtype; None for structures and objects."""
         if not isinstance(self.name, str) or not re.fullmatch(r"[<>|=]?[biufcSUV]\d*", self.name):
             return None
-        return np.dtype(self.name).newbyteorder(self.order if self.order in "<>" else "=")
+        found = np.dtype(self.name)
+        return found.newbyteorder(">") if self.order == ">" else found
 
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
@@ -278,7 +281,9 @@ STANDARD: dict[str, Any] = {
     "numpy.dtype": DType,
     "numpy._core.multiarray._reconstruct": Known(lambda *args: Array()),
     "numpy._core.multiarray.scalar": Known(_scalar),
-    "numpy._core.numeric._frombuffer": Known(lambda data, dtype, shape, *_: Array(shape, dtype, data)),
+    "numpy._core.numeric._frombuffer": Known(
+        lambda data, dtype, shape, *_: Array(shape, dtype, data)
+    ),
 }
 """Names that every checkpoint may hold -> what stands for them."""
 

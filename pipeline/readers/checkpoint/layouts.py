@@ -96,7 +96,12 @@ class Family:
         names = rule.parts[-len(made[0]) :]
         many = "expert" not in places and len(made) > 1
         return [
-            (_filled(part, {**places, "expert": str(row)} if many else {"expert": "0", **places}), t)
+            (
+                _filled(
+                    part, {**places, "expert": str(row)} if many else {"expert": "0", **places}
+                ),
+                t,
+            )
             for row, tensors in enumerate(made)
             for part, t in zip(names, tensors, strict=True)
         ]

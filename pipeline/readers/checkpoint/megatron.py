@@ -113,9 +113,7 @@ def _place(name: str, sizes: dict[str, int]) -> Place:
     return Place(tp, second or 0, 0)
 
 
-def _flat(
-    rules: Family, state: dict[str, Any], config: dict[str, Any], ep: int
-) -> dict[str, Any]:
+def _flat(rules: Family, state: dict[str, Any], config: dict[str, Any], ep: int) -> dict[str, Any]:
     """Return the entries of one rank under present names, grouped experts apart."""
     found: dict[str, Any] = {}
     for name, value in leaves(state):

@@ -174,7 +174,7 @@ STACKED_EXPERTS = re.compile(r"(.*\.experts)\.experts\.(?!\d)(.+)")
 
 
 def unstacked(name: str, tensor: Tensor) -> dict[str, Tensor]:
-    """Return the tensors of which one holds all layers, and all experts, as torch_dist stores them."""
+    """Return the tensors of one that holds all layers, and all experts, as torch_dist has it."""
     if match := STACKED.fullmatch(name):
         found: dict[str, Tensor] = {}
         for number in range(tensor.shape[0] if tensor.shape else 0):

@@ -11,6 +11,7 @@ import math
 import mmap
 import re
 import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from .errors import CheckpointError
 from .files import Files, InFile, dtype_of
 from .flat import shaped
 from .reading import read
-from .tensors import Tensor, cut, joined, whole
+from .tensors import Tensor, joined, whole
 
 TRAILER, TRAILER_BYTES = b"crc_num", 17
 OPTIMIZER = re.compile(r"(moment[12]|moments|accum|stat|velocity|state_step|exp_avg(?:_sq)?)\.(.+)")
-OPTIMIZER_VALUES = re.compile(r"(beta[12]_power|global_step|learning_rate|momentum|.*loss_scale.*)$")
+OPTIMIZER_VALUES = re.compile(
+    r"(beta[12]_power|global_step|learning_rate|momentum|.*loss_scale.*)$"
+)
 
 
 def is_mindspore(path: Path) -> bool:
@@ -60,6 +63,16 @@ def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
             contents.add_leaf(prefix + tag, value)
 
 
+@dataclass
+class _Record:
+    """One parameter, or a piece of a large one: its tag, and where its bytes lie."""
+
+    tag: str = ""
+    dims: tuple[int, ...] = ()
+    kind: str = ""
+    pieces: list[tuple[int, int]] = field(default_factory=list)
+
+
 def _records(path: str) -> dict[str, Any]:
     with Files() as files:
         mapped = files.bytes(path)
@@ -67,18 +80,20 @@ def _records(path: str) -> dict[str, Any]:
         if mapped[-TRAILER_BYTES:][: len(TRAILER)] == TRAILER:
             end -= TRAILER_BYTES
             _check_crc(path, mapped, end)
-        found: dict[str, tuple[tuple[int, ...], str, list[tuple[int, int]]]] = {}
+        found: dict[str, _Record] = {}
         at = 0
         try:
             while at < end:
-                tag, dims, kind, content, at = _record(mapped, at, end)
-                found.setdefault(tag, (dims, kind, []))[2].append(content)
+                record, at = _record(mapped, at, end)
+                first = found.setdefault(record.tag, record)
+                if first is not record:
+                    first.pieces += record.pieces
         except (CheckpointError, UnicodeDecodeError) as error:
             raise CheckpointError(
                 f"{path}: record at byte {at} cannot be read ({error}); cut off, or saved with "
                 "enc_key: an encrypted checkpoint must be decrypted first"
             ) from None
-        return {tag: _value(path, mapped, *entry) for tag, entry in found.items()}
+        return {tag: _value(path, mapped, record) for tag, record in found.items()}
 
 
 def _check_crc(path: str, mapped: mmap.mmap, end: int) -> None:
@@ -92,33 +107,34 @@ def _check_crc(path: str, mapped: mmap.mmap, end: int) -> None:
         raise CheckpointError(f"{path}: its checksum does not fit; the file is damaged")
 
 
-def _record(
-    data: mmap.mmap, at: int, end: int
-) -> tuple[str, tuple[int, ...], str, tuple[int, int], int]:
-    """Return tag, dims, type and place of the content of one record, and where the next begins."""
+def _record(data: mmap.mmap, at: int, end: int) -> tuple[_Record, int]:
+    """Return one record, and where the next begins."""
     if data[at] != 0x0A:
         raise CheckpointError("not a record")
     size, at = _varint(data, at + 1)
     stop = at + size
     if stop > end:
         raise CheckpointError("cut off")
-    tag, dims, kind, content = "", [], "", (0, 0)
+    record = _Record()
     for number, start, length in _fields(data, at, stop):
         if number == 1:
-            tag = data[start : start + length].decode()
+            record.tag = data[start : start + length].decode()
         elif number == 2:
-            for part, where, count in _fields(data, start, start + length):
-                if part == 1 and count < 0:
-                    dims.append(where)
-                elif part == 1:  # packed
-                    dims += _packed(data, where, where + count)
-                elif part == 2:
-                    kind = data[where : where + count].decode()
-                elif part == 3:
-                    content = (where, count)
+            _add_tensor(record, data, start, start + length)
         else:
-            kind = "MapTensor"
-    return tag, tuple(dims), kind, content, stop
+            record.kind = "MapTensor"
+    return record, stop
+
+
+def _add_tensor(record: _Record, data: mmap.mmap, at: int, stop: int) -> None:
+    for number, start, length in _fields(data, at, stop):
+        if number == 1:
+            dims = [start] if length < 0 else _packed(data, start, start + length)
+            record.dims += tuple(dims)
+        elif number == 2:
+            record.kind = data[start : start + length].decode()
+        elif number == 3:
+            record.pieces.append((start, length))
 
 
 def _fields(data: mmap.mmap, at: int, stop: int) -> list[tuple[int, int, int]]:
@@ -157,18 +173,17 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
     raise CheckpointError("cut off")
 
 
-def _value(
-    path: str, data: mmap.mmap, dims: tuple[int, ...], kind: str, pieces: list[tuple[int, int]]
-) -> Any:
-    if kind == "str":  # four bytes a character
-        return b"".join(data[a : a + n] for a, n in pieces).decode("utf-32-le", "replace")
-    dtype = kind.lower()
-    if kind in ("MapTensor", "Int4") or not kind:
-        return b"".join(data[a : a + n] for a, n in pieces)
+def _value(path: str, data: mmap.mmap, record: _Record) -> Any:
+    if record.kind in ("str", "MapTensor", "Int4", ""):
+        content = b"".join(data[at : at + size] for at, size in record.pieces)
+        # text has four bytes a character
+        return content.decode("utf-32-le", "replace") if record.kind == "str" else content
+    dtype = record.kind.lower()
     itemsize = dtype_of(dtype).itemsize
-    parts = [whole(InFile(path, a, dtype, (n // itemsize,)), dtype) for a, n in pieces]
-    flat = joined(parts)
-    shape = () if dims == (0,) and flat.numel == 1 else dims
+    parts = [whole(InFile(path, at, dtype, (n // itemsize,)), dtype) for at, n in record.pieces]
+    flat = joined(parts) if parts else Tensor((0,), dtype, ())
+    shape = () if record.dims == (0,) and flat.numel == 1 else record.dims
     if flat.numel != math.prod(shape):
-        raise CheckpointError(f"{path}: a parameter holds {flat.numel} elements, not {shape}")
-    return shaped(cut(flat, 0, flat.numel), shape)
+        text = f"{record.tag} holds {flat.numel} elements, not those of {list(shape)}"
+        raise CheckpointError(f"{path}: {text}; it is damaged")
+    return shaped(flat, shape)

@@ -21,7 +21,15 @@ INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 WHOLE = ("model.safetensors", "pytorch_model.bin")
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npy", ".pkl")
 SHARD = re.compile(r".*-\d{5}-of-\d{5}$")
-BESIDE = ("optimizer", "scheduler", "random_states", "rng_state", "training_args", "scaler", "sampler")
+BESIDE = (
+    "optimizer",
+    "scheduler",
+    "random_states",
+    "rng_state",
+    "training_args",
+    "scaler",
+    "sampler",
+)
 """Files that a trainer puts beside the weights; of them only the optimizer is compared."""
 
 

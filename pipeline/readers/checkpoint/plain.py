@@ -18,7 +18,8 @@ from .torch_file import read_torch_file
 STATES = ("model", "state_dict", "module", "model_state_dict", "net")
 """Under one of these a trainer keeps the weights."""
 OPTIMIZERS = ("optimizer", "optim", "optimizer_state_dict", "optimizer_states", "optimizers")
-SCHEDULERS = ("lr_scheduler", "scheduler", "lr_schedulers", "opt_param_scheduler")
+BESIDE = ("lr_scheduler", "scheduler", "lr_schedulers", "opt_param_scheduler", "param_names")
+"""Not of the model."""
 
 
 def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
@@ -46,7 +47,7 @@ def _add(contents: Contents, value: Any, path: Path, prefix: str) -> None:
         if key in OPTIMIZERS:
             for one in part if isinstance(part, list) else [part]:
                 _add_optimizer(contents, one, list(_names(value)), prefix)
-        elif key not in SCHEDULERS:
+        elif key not in BESIDE:
             outer = "" if only == [key] else str(key)
             for name, item in leaves(part, outer):
                 contents.add_leaf(prefix + name, item)

@@ -25,7 +25,7 @@ DTYPES = {
 }  # fmt: skip
 LONGEST_HEADER = 100_000_000
 SHARDING = "DCP_SHARDING_INFO"
-"""In the header's metadata: where each slice lies in its tensor, as torch's HuggingFaceStorageWriter has it."""
+"""In the header's metadata, by torch's HuggingFaceStorageWriter: where each slice lies."""
 
 
 def read_header(path: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -106,9 +106,10 @@ def read_torch_file(path: str, start: int = 0, length: int | None = None) -> Sav
 
 
 def _read(path: str, start: int, content: memoryview) -> Saved:
-    if content[:4] == b"PK\x03\x04":
+    head = bytes(content[: len(GIT_LFS)])
+    if head[:4] == b"PK\x03\x04":
         return _read_zip(path, start, content)
-    if content[: len(GIT_LFS)] == GIT_LFS:
+    if head == GIT_LFS:
         raise CheckpointError("is a pointer of git-lfs, not the file; fetch it with: git lfs pull")
     return _read_legacy(path, start, content)
 
