@@ -11,6 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from .engine import Engine, on_ray, ray_engine
 from .options import add_common, out_folder, say, share
 from .output import exit_code, strict_json, write_result
 
@@ -33,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run the command; return its exit code: 2 when a file was unsafe, broken or missing."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; workers are ours
-    from .checkpoint_compare import Question, compare_checkpoints, explain_checkpoint
+    from .checkpoint_compare import Question, compare_checkpoints, explain_checkpoint, local_engine
     from .checkpoint_text import checkpoint_text
 
     if args.explain:
@@ -44,7 +45,16 @@ def run(args: Namespace) -> int:
         layout=str(args.layout or ""), vocabulary=args.vocabulary,
     )  # fmt: skip
     out = out_folder(args)
-    with compare_checkpoints(question, args, lambda text: say(args, text)) as (result, store):
+
+    def engine(size: int) -> Engine:
+        if on_ray(args.engine, args.address):
+            return ray_engine(args.workers, args.address)
+        return local_engine(size, args.workers)
+
+    def tell(text: str) -> None:
+        say(args, text)
+
+    with compare_checkpoints(question, share(args, 1), engine, tell) as (result, store):
         write_result(out, result, store)
     sys.stdout.write(strict_json(result) + "\n" if args.json else checkpoint_text(result, out))
     broken = [w["text"] for w in result["warnings"] if w["code"].startswith("file_")]

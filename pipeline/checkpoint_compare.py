@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +16,8 @@ from analyzers.checkpoint_diff import checkpoint_diff
 from .checkpoint_hints import Suspect, hint, histogram
 from .checkpoint_plan import PIECES, Task, compare, size_of, tasks
 from .database import RunDatabase
-from .engine import Engine, Failure, on_ray, ray_engine
+from .engine import Engine, Failure
 from .engine_local import LocalEngine
-from .options import share
 from .readers.checkpoint.contents import Contents
 from .readers.checkpoint.layouts import OUTER
 from .readers.checkpoint.matching import Pair, Pairing
@@ -61,6 +59,8 @@ ARROW = {
 
 EXPLAINED = 200
 """Pairs that are explained, the worst of them."""
+WORTH_A_WORKER = 8 * 2**20
+"""Bytes."""
 TELL_EVERY = 2.0
 """Seconds between two lines of progress."""
 
@@ -87,11 +87,28 @@ class Question:
     vocabulary: int | None = None
 
 
+def local_engine(size: int, workers: int = 0) -> LocalEngine:
+    """Return an engine on this machine for comparing `size` bytes.
+
+    A worker is worth its start from a few MiB on. They are threads: numpy lets them run at once.
+    """
+    return LocalEngine(workers or max(1, min(cpu_count(), size // WORTH_A_WORKER)))
+
+
 @contextmanager
 def compare_checkpoints(
-    question: Question, args: Namespace, say: Say = lambda text: None
+    question: Question,
+    limits: Limits,
+    open_engine: Callable[[int], Engine] = local_engine,
+    say: Say = lambda text: None,
 ) -> Iterator[tuple[dict[str, Any], Store]]:
     """Yield the result document of CONTRACT section 2, and a store with every table behind it.
+
+    Args:
+        question: what is compared.
+        limits: what the database may use.
+        open_engine: gives what computes, for a number of bytes.
+        say: told of progress.
 
     Raises:
         CheckpointError: one of the two is no checkpoint, or nothing of it can be read.
@@ -101,9 +118,9 @@ def compare_checkpoints(
     pairing = pair(
         a, b, optimizer=question.optimizer, layout=question.layout, vocabulary=question.vocabulary
     )
-    engine = _engine(args, size_of(pairing.pairs))
+    engine = open_engine(size_of(pairing.pairs))
     try:
-        with Store(share(args, 1), {}) as store:
+        with Store(limits, {}) as store:
             _fill(store, "pairs", enumerate_rows(pairing.pairs))
             _fill(store, "pieces", _run(engine, pairing.pairs, say))
             suspects = _suspects(store, pairing)
@@ -125,13 +142,6 @@ def explain_checkpoint(limits: Limits) -> str:
         checkpoint_diff(RunDatabase(store))
         store.answer("checkpoint/layers")
     return "\n".join(statements)
-
-
-def _engine(args: Namespace, size: int) -> Engine:
-    if on_ray(args.engine, args.address):
-        return ray_engine(args.workers, args.address)
-    # a worker is worth its start from a few MiB on; numpy lets threads run at the same time
-    return LocalEngine(args.workers or max(1, min(cpu_count(), size // 2**23)))
 
 
 def _run(engine: Engine, pairs: Sequence[Pair], say: Say) -> Iterator[tuple[Any, ...]]:

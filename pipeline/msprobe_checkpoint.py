@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import UsageError
 from .output import strict_json
+from .settings import limits
 
 DEFAULT = Path("./ckpt_similarity.json")
 
@@ -32,8 +33,7 @@ def compare_checkpoints_as_msprobe(args: Namespace) -> int:
     from .checkpoint_compare import Question, compare_checkpoints
 
     question = Question(args.compare[0], args.compare[1], every=True)
-    defaults = Namespace(engine="auto", address=None, workers=0, memory=None)
-    with compare_checkpoints(question, defaults) as (result, _):
+    with compare_checkpoints(question, limits(1)) as (result, _):
         rows = dict(_rows(result["findings"]))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(strict_json(rows))
