@@ -101,17 +101,11 @@ def _finding(row: Row, hint: str) -> Row:
 
 def _notes(row: Row) -> list[str]:
     """Return what a reader should know of a pair, in words."""
-    notes = [row["error"], row["note"] if row["kind"] != "tied" else ""]
-    if row["status"] == "rounded":
-        notes.append(_rounding(row))
-    if row["status"] == "different" and row["dtype_a"] != row["dtype_b"]:
-        notes.append(f"{row['beyond']} elements differ beyond the rounding of the dtypes")
+    notes = [row["error"], row["note"], _status_note(row)]
     if row["status"] == "different" and len(row["shape"]) > 1:
         first, last = (index_of(row[key], row["shape"])[0] for key in ("first_place", "last_place"))
-        if last - first + 1 < row["shape"][0] and row["unequal"] > 1:
+        if last - first + 1 < row["shape"][0] and row["beyond"] > 1:
             notes.append(f"only in rows {first} to {last}")
-    if row["status"] == "tied":
-        notes.append(f"a copy of {row['name_b']}, {row['note'].replace('_', ' ')}")
     if row["padding"]:
         notes.append(f"{row['padding']} rows of padding were not compared")
     if row["assumed_padding"]:
@@ -122,13 +116,22 @@ def _notes(row: Row) -> list[str]:
         )
     if row["nan_a"] or row["nan_b"]:
         notes.append(f"NaN: {row['nan_a']} in A, {row['nan_b']} in B")
-    if row["status"] == "equal" and row["bits_differ"]:
-        notes.append("equal numbers, other bits: -0.0 and 0.0, or kinds of NaN")
     return [note for note in notes if note]
 
 
-def _rounding(row: Row) -> str:
-    dtypes = f"{row['dtype_a']} against {row['dtype_b']}"
+def _status_note(row: Row) -> str:
+    """Return why a pair has its status, where that is not plain."""
+    status, dtypes = row["status"], f"{row['dtype_a']} against {row['dtype_b']}"
+    if status == "tied":
+        return f"a copy of {row['name_b']}, which only one side stores"
+    if row["kind"] == "tied":
+        return f"no copy of {row['name_b']}"
+    if status == "equal" and row["bits_differ"]:
+        return "equal numbers, other bits: -0.0 and 0.0, or kinds of NaN"
+    if status == "different" and row["dtype_a"] != row["dtype_b"]:
+        return f"{dtypes}; {row['beyond']} elements differ beyond rounding"
+    if status != "rounded":
+        return ""
     if not row["unequal"]:
         return f"{dtypes}, equal values"
     if not row["beyond"]:

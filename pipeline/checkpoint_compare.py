@@ -30,6 +30,7 @@ PAIRS = {
     "pair": "BIGINT", "kind": "VARCHAR", "name": "VARCHAR", "name_b": "VARCHAR", "part": "VARCHAR",
     "layer": "BIGINT", "dtype_a": "VARCHAR", "dtype_b": "VARCHAR", "shape": "BIGINT[]",
     "padding": "BIGINT", "padded": "BIGINT", "note": "VARCHAR",
+    "otherwise": "VARCHAR",
 }  # fmt: skip
 STRAYS = {
     "side": "VARCHAR", "kind": "VARCHAR", "status": "VARCHAR", "name": "VARCHAR",
@@ -177,7 +178,7 @@ def enumerate_rows(pairs: Sequence[Pair]) -> Iterator[tuple[Any, ...]]:
     for number, p in enumerate(pairs):
         yield (
             number, p.kind, p.name, p.name_b, p.part, p.layer, p.a.dtype, p.b.dtype,
-            list(p.a.shape), p.padding, p.padded, p.note,
+            list(p.a.shape), p.padding, p.padded, p.note, p.otherwise,
         )  # fmt: skip
 
 

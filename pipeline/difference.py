@@ -72,14 +72,13 @@ class Difference:
 
 def difference(a: Array, b: Array) -> Difference:
     """Return how two arrays of one shape differ; their dtypes may too."""
-    found = Difference()
+    found, width = Difference(), 2 if a.dtype.kind == "c" else 1
     a, b = _flat(a), _flat(b)
     pair = _Blocks(a.dtype, b.dtype)
     for start in range(0, a.size, BLOCK):
         pair.compare(a[start : start + BLOCK], b[start : start + BLOCK], start, found)
-    if a.dtype.kind == "c":
-        found.first, found.last = found.first // 2, found.last // 2  # -1 stays -1
-    found.numel = a.size
+    found.first, found.last = found.first // width, found.last // width  # -1 stays -1
+    found.numel = a.size // width
     return found
 
 

@@ -8,9 +8,9 @@
 -- reads:   pieces   one row per piece that was compared
 -- params:  none
 -- returns: pair BIGINT, numel BIGINT, unequal BIGINT, beyond BIGINT, bits_differ BOOLEAN,
---          aa DOUBLE, bb DOUBLE, dd DOUBLE, max_abs DOUBLE, max_rel DOUBLE, first_place BIGINT, last_place BIGINT,
---          nan_a BIGINT, nan_b BIGINT, inf_a BIGINT, inf_b BIGINT, roundings BIGINT,
---          unequal_rows BIGINT, error VARCHAR
+--          aa DOUBLE, bb DOUBLE, dd DOUBLE, max_abs DOUBLE, max_rel DOUBLE, first_place BIGINT,
+--          last_place BIGINT, nan_a BIGINT, nan_b BIGINT, inf_a BIGINT, inf_b BIGINT,
+--          roundings BIGINT, unequal_rows BIGINT, error VARCHAR
 SELECT
   pair,
   sum(numel)::BIGINT AS numel,

@@ -15,7 +15,7 @@ SELECT
   count(*) FILTER (WHERE status = 'different') AS differing,
   count(*) FILTER (WHERE status = 'incomparable') AS unknown,
   max(relative_l2) FILTER (WHERE status <> 'incomparable') AS relative_l2,
-  arg_max(name, (relative_l2, -pair)) AS name
+  arg_max(name, (relative_l2, -pair)) FILTER (WHERE status <> 'incomparable') AS name
 FROM verdicts
 WHERE kind = 'weight'
 GROUP BY part, layer

@@ -1,10 +1,11 @@
 -- checkpoint/verdicts: one row per pair of tensors: what it is, and by how much.
 --
 -- `rounded` means that every element of one side is the other's, rounded to nearest even: a
--- checkpoint in half precision against its original. `beyond` counts the elements that are not. A vocabulary's table may be padded with rows
--- that mean nothing; where no file says how many they are, rows count as padding that differ
--- without a gap up to the end of the table and are no more than a padded table can have.
--- The cosine of two zero tensors is 1, of one it is not defined.
+-- checkpoint in half precision against its original. `beyond` counts the elements that are not. A
+-- vocabulary's table may be padded with rows that mean nothing; where no file says how many they
+-- are, rows count as padding that differ without a gap up to the end of the table and are no more
+-- than a padded table can have. An output layer on one side only is `tied` where it is the
+-- embedding of its own side. The cosine of two zero tensors is 1, of one it is not defined.
 --
 -- scope:   run
 -- reads:   pairs         one row per pair of tensors
@@ -12,10 +13,10 @@
 -- params:  none
 -- returns: pair BIGINT, kind VARCHAR, name VARCHAR, name_b VARCHAR, part VARCHAR, layer BIGINT,
 --          dtype_a VARCHAR, dtype_b VARCHAR, shape BIGINT[], status VARCHAR, numel BIGINT,
---          unequal BIGINT, beyond BIGINT, bits_differ BOOLEAN, l2 DOUBLE, relative_l2 DOUBLE, cos DOUBLE,
---          scale DOUBLE, max_abs DOUBLE, max_rel DOUBLE, first_place BIGINT, last_place BIGINT,
---          nan_a BIGINT, nan_b BIGINT, inf_a BIGINT, inf_b BIGINT, roundings BIGINT,
---          padding BIGINT, assumed_padding BIGINT, note VARCHAR, error VARCHAR
+--          unequal BIGINT, beyond BIGINT, bits_differ BOOLEAN, l2 DOUBLE, relative_l2 DOUBLE,
+--          cos DOUBLE, scale DOUBLE, max_abs DOUBLE, max_rel DOUBLE, first_place BIGINT,
+--          last_place BIGINT, nan_a BIGINT, nan_b BIGINT, inf_a BIGINT, inf_b BIGINT,
+--          roundings BIGINT, padding BIGINT, assumed_padding BIGINT, note VARCHAR, error VARCHAR
 WITH measured AS (
   SELECT
     p.*,
@@ -40,7 +41,7 @@ SELECT
   shape,
   CASE
     WHEN error IS NOT NULL THEN 'incomparable'
-    WHEN unequal = 0 AND kind = 'tied' THEN 'tied'
+    WHEN kind = 'tied' THEN CASE WHEN beyond = 0 THEN 'tied' ELSE otherwise END
     WHEN unequal = 0 AND dtype_a <> dtype_b THEN 'rounded'
     WHEN unequal = 0 AND padding > 0 THEN 'padding'
     WHEN unequal = 0 THEN 'equal'

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.checkpoint_compare import TABLES
 from pipeline.loading import SHARD_FILES
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
@@ -16,6 +17,8 @@ from pipeline.tasks import WANTED
 OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED}
 """Tables that Python fills, with their columns."""
 GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
+
+GIVEN_COLUMNS = {"shard_files": SHARD_FILES, **TABLES}
 
 WORDS = {"-": None, "''": ""}
 
@@ -72,8 +75,13 @@ class Question:
 
     def _columns(self, table: str) -> dict[str, str]:
         assert table in self.file.reads, f"{self.file.name} does not read {table}"
+<<<<<<< HEAD
         if table in OUTSIDE:
             return OUTSIDE[table]
+=======
+        if table in GIVEN_COLUMNS:
+            return GIVEN_COLUMNS[table]
+>>>>>>> 25e7a7b (Tests of checkpoint: field cases, pickles, sums, questions)
         return load(self.file.reads[table] or GIVEN[table]).returns
 
     def _create(self, table: str, kinds: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import pipeline.loading
-from analyzers import nan_origin, shard_health
+from analyzers import checkpoint_diff, nan_origin, shard_health
 from collectors.parts import write_parquet
 from collectors.schema import CALLS
 from pipeline import sqlfile
@@ -18,6 +18,7 @@ from pipeline.settings import Limits
 from pipeline.sql_index import INDEX, index_text
 from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, check, load
 from pipeline.store import Store
+from tests.sql.conftest import GIVEN_COLUMNS
 
 from .conftest import OUTSIDE
 
@@ -30,8 +31,8 @@ GIVEN = {"call_files": "schema/calls", "tensor_files": "schema/tensors"}
 
 def asked_for() -> set[str]:
     """Return the questions whose rows leave the database: to the run's, or to an analyzer."""
-    asked = {"health/shards", *nan_origin.RANK_QUESTIONS}
-    for module in (nan_origin, shard_health):
+    asked = {"checkpoint/layers", "health/shards", *nan_origin.RANK_QUESTIONS}
+    for module in (checkpoint_diff, nan_origin, shard_health):
         source = Path(str(module.__file__)).read_text()
         asked |= set(re.findall(r'(?:rows|look)\("(\w+/\w+)"', source))
     return asked
@@ -48,7 +49,11 @@ def test_returns_what_the_header_says_on_empty_tables(file: SqlFile, tmp_path: P
     with Store(Limits(1, 512), params) as store:
         for table, source in file.reads.items():
             like = source or GIVEN.get(table) or f"schema/{table}"
+<<<<<<< HEAD
             columns = OUTSIDE[table] if table in OUTSIDE else load(like).returns
+=======
+            columns = GIVEN_COLUMNS.get(table) or load(like).returns
+>>>>>>> 25e7a7b (Tests of checkpoint: field cases, pickles, sums, questions)
             store.fill(table, columns, [])
         for macro in file.uses:
             store.con.execute(load(macro).text)

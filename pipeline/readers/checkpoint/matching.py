@@ -27,6 +27,7 @@ class Pair:
         padding: rows of the vocabulary that are not compared.
         padded: how many rows at the end may be padding, where nothing says how many are.
         note: what a reader should know of the pairing.
+        otherwise: the status of what is not tied after all.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Pair:
     padding: int = 0
     padded: int = 0
     note: str = ""
+    otherwise: str = ""
 
 
 @dataclass

@@ -38,12 +38,13 @@ def pair(
     outer_a, outer_b = _outer(left, right)
     left, right = replace(left, outer=outer_a), replace(right, outer=outer_b)
     pair_tensors(found, left, right, "weight", "")
+    _soften(found, a, b)
     _tie(found, left, right)
     _add_replicas(found, (left, right))
     if optimizer:
         _pair_optimizers(found, left, right)
         _add_masters(found, (left, right))
-    _soften(found, a, b)
+        _soften(found, a, b)
     return found
 
 
@@ -98,14 +99,15 @@ def _common(side: Side) -> str:
 def _tie(found: Pairing, a: Side, b: Side) -> None:
     """Pair an output layer that only one side has with the embedding it is a copy of."""
     for entry in [*found.unpaired]:
-        side = a if entry.status == "only_in_a" else b if entry.status == "only_in_b" else None
-        if side is None or not side.key(entry.name).endswith(TIED[0]):
+        side = a if entry.side == "a" else b
+        if entry.status == "different" or not side.key(entry.name).endswith(TIED[0]):
             continue
         outer = side.key(entry.name)[: -len(TIED[0])]
         name = side.keys().get(outer + TIED[1])
         if name and side.tensors[name].shape == side.tensors[entry.name].shape:
             head, embedding = side.tensors[entry.name], side.tensors[name]
-            found.pairs.append(Pair(entry.name, name, head, embedding, "tied", note=entry.status))
+            told = Pair(entry.name, name, head, embedding, "tied", otherwise=entry.status)
+            found.pairs.append(told)
             found.unpaired.remove(entry)
 
 

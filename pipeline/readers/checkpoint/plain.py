@@ -84,8 +84,10 @@ def _add_optimizer(contents: Contents, state: Any, names: list[str], prefix: str
 
 def _add_slot(contents: Contents, name: str, slot: str, value: Any) -> None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = InMemory(struct.pack("<d", value), "float64", ())
-        contents.optimizer[name, slot] = whole(number, "float64")
+        # a step is a number or a tensor of float32, by the version of torch
+        kind, code = ("float32", "<f") if float(np.float32(value)) == value else ("float64", "<d")
+        number = InMemory(struct.pack(code, value), kind, ())
+        contents.optimizer[name, slot] = whole(number, kind)
     else:
         tensor = leaf(value)
         if isinstance(tensor, Tensor):
