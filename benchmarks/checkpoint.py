@@ -1,0 +1,174 @@
+"""How close `crossrank checkpoint` comes to a bare pass that only reads both files and sums them.
+
+    python benchmarks/checkpoint.py --gib 4 --json
+
+Two checkpoints of float32 weights are made (seeded): in one pair every element differs, as one step
+of training on; in the other none does. The files are read once, so that they lie in the page cache.
+Then crossrank with one worker, with two, and the bare pass with as many threads take turns; times
+are of the whole process, its start included. The table gives medians, because machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.analyze import tree_memory
+
+ROOT = Path(__file__).resolve().parent.parent
+TENSOR = 2**24
+"""Elements of a tensor: 64 MiB."""
+
+BARE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+
+def total(part):
+    path, start, size = part
+    return np.memmap(path, np.float32, "r", start, size).sum()
+
+workers, *files = sys.argv[1:]
+parts = []
+for file in files:
+    size = (np.memmap(file, np.uint8, "r").size - 4096) // 4
+    parts += [(file, 4096 + 4 * n, min(2**23, size - n)) for n in range(0, size, 2**23)]
+with ThreadPoolExecutor(int(workers)) as pool:
+    print(sum(pool.map(total, parts)))
+"""
+
+
+def main() -> None:
+    args = arguments()
+    with tempfile.TemporaryDirectory(dir=args.work) as folder:
+        work = Path(folder)
+        files = make(work, round(args.gib * 2**30 / 4 / TENSOR), args.seed)
+        report = measured(args, work, files)
+    print(json.dumps(report, indent=1) if args.json else table(report))
+
+
+def make(work: Path, tensors: int, seed: int) -> dict[str, Path]:
+    """Write checkpoints a, b (every element another) and c (equal to a) as safetensors."""
+    random = np.random.default_rng(seed)
+    base = random.standard_normal(TENSOR, dtype=np.float32)
+    step = random.standard_normal(TENSOR, dtype=np.float32) * np.float32(1e-3)
+    header = {
+        f"layers.{n}.weight": {
+            "dtype": "F32",
+            "shape": [4096, TENSOR // 4096],
+            "data_offsets": [4 * TENSOR * n, 4 * TENSOR * (n + 1)],
+        }
+        for n in range(tensors)
+    }
+    text = json.dumps(header).encode()
+    head = (4096 - 8).to_bytes(8, "little") + text + b" " * (4096 - 8 - len(text))
+    files = {name: work / f"{name}.safetensors" for name in "abc"}
+    for name, file in files.items():
+        with open(file, "wb") as target:
+            target.write(head)
+            for n in range(tensors):
+                weights = base * np.float32(1 + n / 64)
+                target.write((weights + step if name == "b" else weights).tobytes())
+    for file in files.values():  # into the page cache
+        np.memmap(file, np.uint8, "r")[::4096].max()
+    return files
+
+
+def measured(args: argparse.Namespace, work: Path, files: dict[str, Path]) -> dict:
+    """Return medians and ratios of both pairs."""
+    seconds: dict[str, list[float]] = {}
+    peak = 0.0
+    for _ in range(args.repeat):
+        for pair, other in (("differ", "b"), ("equal", "c")):
+            for workers in (1, 2):
+                bare = [sys.executable, "-c", BARE, str(workers), files["a"], files[other]]
+                took, _ = run([str(part) for part in bare])
+                seconds.setdefault(f"bare_{pair}_{workers}", []).append(took)
+                took, memory = run(crossrank(files["a"], files[other], work / "out", workers))
+                seconds.setdefault(f"crossrank_{pair}_{workers}", []).append(took)
+                peak = max(peak, memory)
+                check(work / "out", pair)
+    middle = {name: statistics.median(values) for name, values in seconds.items()}
+    shares = {
+        f"{pair}_{workers}": middle[f"bare_{pair}_{workers}"]
+        / middle[f"crossrank_{pair}_{workers}"]
+        for pair in ("differ", "equal")
+        for workers in (1, 2)
+    }
+    return {
+        "gib_each": args.gib,
+        "repeat": args.repeat,
+        "share_of_bare_pass": shares["differ_1"],
+        "shares": shares,
+        "peak_rss_mb": peak,
+        "two_worker_speedup": middle["crossrank_differ_1"] / middle["crossrank_differ_2"],
+        "bare_two_thread_speedup": middle["bare_differ_1"] / middle["bare_differ_2"],
+        "seconds": middle,
+    }
+
+
+def crossrank(a: Path, b: Path, out: Path, workers: int) -> list[str]:
+    command = [sys.executable, "-m", "pipeline.checkpoint", str(a), str(b), "--quiet"]
+    return [*command, "--out", str(out), "--workers", str(workers)]
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Return wall seconds of a process and its peak memory in MiB."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    peak = 0.0
+    while process.poll() is None:
+        peak = max(peak, tree_memory(process.pid))
+        time.sleep(0.01)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return time.perf_counter() - start, peak
+
+
+def check(out: Path, pair: str) -> None:
+    """The answer must be right, or the times mean nothing."""
+    result = json.loads((out / "result.json").read_text())
+    assert result["verdict"] == ("different" if pair == "differ" else "same"), result["verdict"]
+
+
+def table(report: dict) -> str:
+    lines = [f"two checkpoints of {report['gib_each']} GiB, median of {report['repeat']}", ""]
+    lines.append(f"{'':22}{'bare pass':>12}{'crossrank':>12}{'share':>9}")
+    for pair in ("differ", "equal"):
+        for workers in (1, 2):
+            key = f"{pair}_{workers}"
+            bare, ours = (report["seconds"][f"{who}_{key}"] for who in ("bare", "crossrank"))
+            title = f"{pair}, {workers} worker{'s' * (workers > 1)}"
+            share = report["shares"][key]
+            lines.append(f"{title:22}{bare:10.2f} s{ours:10.2f} s{share:8.0%}")
+    lines.append(f"\npeak memory {report['peak_rss_mb']:.0f} MiB")
+    lines.append(f"two workers are {report['two_worker_speedup']:.2f} times as fast as one")
+    lines.append(f"two threads of the bare pass: {report['bare_two_thread_speedup']:.2f} times")
+    return "\n".join(lines)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="crossrank checkpoint beside a bare pass")
+    parser.add_argument("--gib", type=float, default=4, help="size of each checkpoint")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", type=Path, help="folder for the files; default: the system's")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    # the cores of this process are those of all that is measured
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    main()
