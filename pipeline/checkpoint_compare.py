@@ -123,13 +123,17 @@ def compare_checkpoints(
     try:
         with Store(limits, {}) as store:
             _fill(store, "pairs", enumerate_rows(pairing.pairs))
+            start = time.monotonic()
             _fill(store, "pieces", _run(engine, pairing.pairs, say))
+            seconds = time.monotonic() - start
             suspects = _suspects(store, pairing)
             _fill(store, "explanations", _explain(engine, suspects))
             _fill(store, "histogram", _histogram(suspects))
             _explain_strays(pairing)
             _fill_given(store, a, b, pairing)
-            yield _result(question, a, b, store, size_of(pairing.pairs)), store
+            result = _result(question, a, b, store)
+            result["read"] |= {"bytes": size_of(pairing.pairs), "seconds": round(seconds, 3)}
+            yield result, store
     finally:
         engine.close()
 
@@ -236,15 +240,13 @@ def _explain_strays(pairing: Pairing) -> None:
 
 
 def _histogram(suspects: Sequence[Suspect]) -> Iterator[tuple[int, int | None, int]]:
-    """Yield how many elements of the worst tensor differ by which power of ten."""
+    """Yield how many elements of the worst tensor differ by which power of two."""
     for suspect in suspects[:1]:
         for power, elements in histogram(suspect):
             yield suspect.pair, power, elements
 
 
-def _result(
-    question: Question, a: Contents, b: Contents, store: Store, size: int
-) -> dict[str, Any]:
+def _result(question: Question, a: Contents, b: Contents, store: Store) -> dict[str, Any]:
     found = checkpoint_diff(RunDatabase(store), every=question.every)
     pairs = sum(found["counts"].values())
     store.answer("checkpoint/layers")
@@ -258,7 +260,6 @@ def _result(
             "a": _facts(a),
             "b": _facts(b),
             "tensors": pairs,
-            "bytes": size,
             **found["counts"],
         },
         "findings": found["findings"],

@@ -19,7 +19,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Elements at a time; some arrays of this size fit into a core's cache."""
 ROW = 512
 SMALLEST_SQUARE, LARGEST_SQUARE = 1e-25, 1e30
@@ -114,29 +114,32 @@ class _Blocks:
         self.delta, self.other = np.empty(BLOCK, self.dtype), np.empty(BLOCK, self.dtype)
         self.unequal = np.empty(BLOCK, bool)
         self.narrow = _narrower(a, b)
+        self.calm = True
         self.tries = _tries(a, b)
 
     def compare(self, a: Array, b: Array, start: int, found: Difference) -> None:
-        """Add one block."""
-        size = a.size
-        unequal = self.unequal[:size]
+        """Add one block.
+
+        Bits are compared first as long as they are equal; where they are not, numbers are.
+        """
+        if self.same and self.calm and _same_bits(a, b):
+            square = self._square(self._number(a))
+            if math.isfinite(square):
+                found.aa, found.bb = found.aa + square, found.bb + square
+                self._round(a, b, found)
+                return
         x, y = self._number(a), self._number(b)
-        if self.exact:
-            np.not_equal(a, b, out=unequal)
+        unequal = np.not_equal(*((a, b) if self.exact else (x, y)), out=self.unequal[: a.size])
+        self.calm = not np.count_nonzero(unequal)
+        aa, bb = self._square(x), self._square(y)
+        found.bits_differ = found.bits_differ or not self.same or not _same_bits(a, b)
+        if not math.isfinite(aa + bb):
+            self._with_nonfinite(x, y, start, found)
         else:
-            np.not_equal(x, y, out=unequal)
-        count = int(np.count_nonzero(unequal))
-        aa = self._square(x)
-        if not count and math.isfinite(aa):
-            found.aa, found.bb = found.aa + aa, found.bb + aa
-            found.bits_differ |= self.same and not found.bits_differ and not _same_bits(a, b)
-        elif math.isfinite(aa) and math.isfinite(bb := self._square(y)):
-            found.aa, found.bb, found.bits_differ = found.aa + aa, found.bb + bb, True
-            self._differ(x, y, unequal, start, found)
-        else:
-            self._with_nonfinite(a, b, x, y, start, found)
-        if found.roundings:
-            self._round(a, b, found)
+            found.aa, found.bb = found.aa + aa, found.bb + bb
+            if not self.calm:
+                self._differ(x, y, unequal, start, found)
+        self._round(a, b, found)
 
     def _number(self, array: Array) -> Array:
         return array if array.dtype == self.dtype else array.astype(self.dtype)
@@ -194,9 +197,7 @@ class _Blocks:
         with np.errstate(invalid="ignore"):
             return float(np.nanmax(delta / magnitude, initial=0.0))
 
-    def _with_nonfinite(
-        self, a: Array, b: Array, x: Array, y: Array, start: int, found: Difference
-    ) -> None:
+    def _with_nonfinite(self, x: Array, y: Array, start: int, found: Difference) -> None:
         """Count NaN and infinities, and compare the rest."""
         nan_x, nan_y = np.isnan(x), np.isnan(y)
         found.nan_a += int(np.count_nonzero(nan_x))
@@ -204,7 +205,6 @@ class _Blocks:
         found.inf_a += int(np.count_nonzero(np.isinf(x)))
         found.inf_b += int(np.count_nonzero(np.isinf(y)))
         unequal = (x != y) & ~(nan_x & nan_y)
-        found.bits_differ |= not self.same or not _same_bits(a, b)
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = np.where(finite, x, 0), np.where(finite, y, 0)
         found.aa, found.bb = found.aa + self._square(x), found.bb + self._square(y)
@@ -213,6 +213,8 @@ class _Blocks:
 
     def _round(self, a: Array, b: Array, found: Difference) -> None:
         """Drop the roundings that do not make one side of the other; most fall by the sample."""
+        if not found.roundings:
+            return
         for bit, (narrow, swapped) in self.tries.items():
             if found.roundings & bit:
                 wide, target = (b, a) if swapped else (a, b)

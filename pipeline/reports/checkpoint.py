@@ -121,7 +121,7 @@ def _share(apart: float) -> float:
 def _histogram(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not rows:
         return None
-    bars = [("equal" if r["power"] is None else f"1e{r['power']}", r["elements"]) for r in rows]
+    bars = [("equal" if r["power"] is None else f"2^{r['power']}", r["elements"]) for r in rows]
     return bar_chart(bars, x_label="absolute difference, at least", y_label="elements", log=True)
 
 
