@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .base import Database, Row
+from .base import Answers, Row
 
 ORDER = (
     "different",
@@ -32,7 +32,7 @@ ROUNDINGS = (
 DAMAGE = {"file_unreadable", "file_missing", "file_unsafe"}
 
 
-def checkpoint_diff(db: Database, *, every: bool = False) -> Row:
+def checkpoint_diff(db: Answers, *, every: bool = False) -> Row:
     """Return verdict, counts, findings and warnings of two checkpoints.
 
     Without a tensor that was compared the verdict is unknown. So it is when a file could not be

@@ -12,7 +12,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
-from .options import add_common, out_folder, say, share
+from .options import add_common, out_folder, share
 from .output import exit_code, strict_json, write_result
 
 
@@ -51,10 +51,8 @@ def run(args: Namespace) -> int:
             return ray_engine(args.workers, args.address)
         return local_engine(size, args.workers)
 
-    def tell(text: str) -> None:
-        say(args, text)
-
-    with compare_checkpoints(question, share(args, 1), engine, tell) as (result, store):
+    limits, quiet = share(args, 1), args.quiet
+    with compare_checkpoints(question, limits, engine, quiet=quiet) as (result, store):
         write_result(out, result, store)
     sys.stdout.write(strict_json(result) + "\n" if args.json else checkpoint_text(result, out))
     broken = [w["text"] for w in result["warnings"] if w["code"].startswith("file_")]

@@ -15,9 +15,9 @@ from analyzers.checkpoint_diff import checkpoint_diff
 
 from .checkpoint_hints import Suspect, hint, histogram
 from .checkpoint_plan import PIECES, Task, compare, size_of, tasks
-from .database import RunDatabase
 from .engine import Engine, Failure
 from .engine_local import LocalEngine
+from .progress import Progress
 from .readers.checkpoint.contents import Contents
 from .readers.checkpoint.layouts import OUTER
 from .readers.checkpoint.matching import Pair, Pairing
@@ -62,10 +62,6 @@ EXPLAINED = 200
 """Pairs that are explained, the worst of them."""
 WORTH_A_WORKER = 8 * 2**20
 """Bytes."""
-TELL_EVERY = 2.0
-"""Seconds between two lines of progress."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,8 @@ def compare_checkpoints(
     question: Question,
     limits: Limits,
     open_engine: Callable[[int], Engine] = local_engine,
-    say: Say = lambda text: None,
+    *,
+    quiet: bool = True,
 ) -> Iterator[tuple[dict[str, Any], Store]]:
     """Yield the result document of CONTRACT section 2, and a store with every table behind it.
 
@@ -109,7 +106,7 @@ def compare_checkpoints(
         question: what is compared.
         limits: what the database may use.
         open_engine: gives what computes, for a number of bytes.
-        say: told of progress.
+        quiet: no progress on stderr.
 
     Raises:
         CheckpointError: one of the two is no checkpoint, or nothing of it can be read.
@@ -124,7 +121,7 @@ def compare_checkpoints(
         with Store(limits, {}) as store:
             _fill(store, "pairs", enumerate_rows(pairing.pairs))
             start = time.monotonic()
-            _fill(store, "pieces", _run(engine, pairing.pairs, say))
+            _fill(store, "pieces", _run(engine, pairing.pairs, quiet))
             seconds = time.monotonic() - start
             suspects = _suspects(store, pairing)
             _fill(store, "explanations", _explain(engine, suspects))
@@ -144,37 +141,23 @@ def explain_checkpoint(limits: Limits) -> str:
     with Store(limits, {}, statements.append) as store:
         for table, columns in TABLES.items():
             store.fill(table, columns, [])
-        checkpoint_diff(RunDatabase(store))
+        checkpoint_diff(store)
         store.answer("checkpoint/layers")
     return "\n".join(statements)
 
 
-def _run(engine: Engine, pairs: Sequence[Pair], say: Say) -> Iterator[tuple[Any, ...]]:
+def _run(engine: Engine, pairs: Sequence[Pair], quiet: bool) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each piece, as tasks are done; a task that fails marks its pairs."""
     work = tasks(pairs, engine.workers)
-    total, done = sum(task.bytes for task in work), 0
-    start = told = time.monotonic()
-    say(f"{len(work)} tasks, {_gib(total)}, {engine.name} engine, {engine.workers} at a time")
-    for task, result in engine.map(compare, work):
-        done += task.bytes
-        if isinstance(result, Failure):
-            yield from _failed(task, result)
-        else:
-            yield from result
-        now = time.monotonic()
-        if now - told > TELL_EVERY or done == total:
-            told = now
-            speed = done / max(now - start, 1e-9) / 1e9
-            say(f"{_gib(done)} of {_gib(total)}, {speed:.2f} GB/s")
+    with Progress("comparing", sum(t.bytes for t in work), quiet=quiet, unit="B") as progress:
+        for task, result in engine.map(compare, work):
+            progress.done(task.bytes)
+            yield from _failed(task, result) if isinstance(result, Failure) else result
 
 
 def _failed(task: Task, failure: Failure) -> Iterator[tuple[Any, ...]]:
     for number in {piece.pair for piece in task.pieces}:
         yield (number, *[None] * (len(PIECES) - 2), failure.reason)
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**29 else f"{size / 2**20:.1f} MiB"
 
 
 def enumerate_rows(pairs: Sequence[Pair]) -> Iterator[tuple[Any, ...]]:
@@ -247,7 +230,7 @@ def _histogram(suspects: Sequence[Suspect]) -> Iterator[tuple[int, int | None, i
 
 
 def _result(question: Question, a: Contents, b: Contents, store: Store) -> dict[str, Any]:
-    found = checkpoint_diff(RunDatabase(store), every=question.every)
+    found = checkpoint_diff(store, every=question.every)
     pairs = sum(found["counts"].values())
     store.answer("checkpoint/layers")
     return {

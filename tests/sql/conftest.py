@@ -14,11 +14,9 @@ from pipeline.sqlfile import load
 from pipeline.store import Store
 from pipeline.tasks import WANTED
 
-OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED}
+OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED, **TABLES}
 """Tables that Python fills, with their columns."""
 GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
-
-GIVEN_COLUMNS = {"shard_files": SHARD_FILES, **TABLES}
 
 WORDS = {"-": None, "''": ""}
 
@@ -75,13 +73,8 @@ class Question:
 
     def _columns(self, table: str) -> dict[str, str]:
         assert table in self.file.reads, f"{self.file.name} does not read {table}"
-<<<<<<< HEAD
         if table in OUTSIDE:
             return OUTSIDE[table]
-=======
-        if table in GIVEN_COLUMNS:
-            return GIVEN_COLUMNS[table]
->>>>>>> 25e7a7b (Tests of checkpoint: field cases, pickles, sums, questions)
         return load(self.file.reads[table] or GIVEN[table]).returns
 
     def _create(self, table: str, kinds: dict[str, str]) -> None:

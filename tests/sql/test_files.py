@@ -18,7 +18,6 @@ from pipeline.settings import Limits
 from pipeline.sql_index import INDEX, index_text
 from pipeline.sqlfile import SQL_ROOT, SqlFile, all_names, check, load
 from pipeline.store import Store
-from tests.sql.conftest import GIVEN_COLUMNS
 
 from .conftest import OUTSIDE
 
@@ -49,11 +48,7 @@ def test_returns_what_the_header_says_on_empty_tables(file: SqlFile, tmp_path: P
     with Store(Limits(1, 512), params) as store:
         for table, source in file.reads.items():
             like = source or GIVEN.get(table) or f"schema/{table}"
-<<<<<<< HEAD
             columns = OUTSIDE[table] if table in OUTSIDE else load(like).returns
-=======
-            columns = GIVEN_COLUMNS.get(table) or load(like).returns
->>>>>>> 25e7a7b (Tests of checkpoint: field cases, pickles, sums, questions)
             store.fill(table, columns, [])
         for macro in file.uses:
             store.con.execute(load(macro).text)
