@@ -18,6 +18,8 @@ CHUNK = 1 << 22
 
 TASK_BYTES = 64 * 2**20
 SMALLEST_TASK = 2**20
+FULL = 0.8
+"""Share of the bytes of a task from which on it gets no more pieces."""
 PER_WORKER = 8
 """Tasks for each worker at least, so that all end at about the same time."""
 
@@ -74,7 +76,7 @@ def tasks(pairs: Sequence[Pair], workers: int) -> list[Task]:
     for piece in _pieces(pairs, most):
         waiting.append(piece)
         size += _bytes(piece.a) + _bytes(piece.b)
-        if size >= most:
+        if size >= FULL * most:
             found.append(Task(len(found), tuple(waiting), size))
             waiting, size = [], 0
     if waiting:
