@@ -20,7 +20,7 @@ from .tensors import Tensor, cut, joined, selected
 
 FOLDER = Path(__file__).resolve().parent / "layouts"
 
-PLACES = {"layer": r"\d+", "expert": r"\d+", "proj": r"\w+", "p": r"[A-Za-z_]+"}
+PLACES = {"layer": r"\d+", "expert": r"\d+", "proj": r"\w+", "p": r"(?!layer_norm_)[A-Za-z_]+"}
 
 OUTER = re.compile(r"^(?:(?:module|model|state_dict|base_model|_orig_mod|_fsdp_wrapped_module)\.)+")
 WRAPPERS = re.compile(
