@@ -30,6 +30,8 @@ from benchmarks.analyze import tree_memory
 ROOT = Path(__file__).resolve().parent.parent
 TENSOR = 2**24
 """Elements of a tensor: 64 MiB."""
+HEADER = 2**15
+"""Bytes before the first tensor."""
 
 BARE = """
 import sys, time
@@ -40,11 +42,12 @@ def total(part):
     path, start, size = part
     return np.memmap(path, np.float32, "r", start, size).sum()
 
-workers, *files = sys.argv[1:]
+workers, HEADER, *files = sys.argv[1:]
+HEADER = int(HEADER)
 parts = []
 for file in files:
-    size = (np.memmap(file, np.uint8, "r").size - 4096) // 4
-    parts += [(file, 4096 + 4 * n, min(2**23, size - n)) for n in range(0, size, 2**23)]
+    size = (np.memmap(file, np.uint8, "r").size - HEADER) // 4
+    parts += [(file, HEADER + 4 * n, min(2**23, size - n)) for n in range(0, size, 2**23)]
 start = time.monotonic()
 with ThreadPoolExecutor(int(workers)) as pool:
     sum(pool.map(total, parts))
@@ -75,7 +78,7 @@ def make(work: Path, tensors: int, seed: int) -> dict[str, Path]:
         for n in range(tensors)
     }
     text = json.dumps(header).encode()
-    head = (4096 - 8).to_bytes(8, "little") + text + b" " * (4096 - 8 - len(text))
+    head = (HEADER - 8).to_bytes(8, "little") + text + b" " * (HEADER - 8 - len(text))
     files = {name: work / f"{name}.safetensors" for name in "abc"}
     for name, file in files.items():
         with open(file, "wb") as target:
@@ -97,7 +100,7 @@ def measured(args: argparse.Namespace, work: Path, files: dict[str, Path]) -> di
         for pair, other in (("differ", "b"), ("equal", "c")):
             for workers in (1, 2):
                 key = f"{pair}_{workers}"
-                bare = [sys.executable, "-c", BARE, str(workers), files["a"], files[other]]
+                bare = [sys.executable, "-c", BARE, workers, HEADER, files["a"], files[other]]
                 text, _, _ = run([str(part) for part in bare])
                 passes.setdefault(f"bare_{key}", []).append(float(text))
                 command = crossrank(files["a"], files[other], work / "out", workers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_what_is_taken_apart_is_put_together(seed: int) -> None:
     tensor, values = made(*(rng.randint(2, 6) for _ in range(rng.randint(2, 3))))
     symbol = whole(tensor, tensor.dtype)
     borders = sorted({0, values.shape[0], rng.randint(0, values.shape[0])})
-    pieces = [(a, b) for a, b in zip(borders, borders[1:], strict=False)]
+    pieces = list(pairwise(borders))
     rng.shuffle(pieces)
     parts = [joined([cut(symbol, a, b) for a, b in pieces])]
     if values.ndim == 3:
