@@ -119,32 +119,19 @@ class Known:
 
 
 def unpickle(
-    data: bytes, known: Mapping[str, Any], storage: Callable[[Any], Any]
+    file: bytes | IO[bytes], known: Mapping[str, Any], storage: Callable[[Any], Any]
 ) -> tuple[Any, list[str]]:
-    """Return the value of one pickle, and the names in it that no checkpoint needs.
+    """Return the value of a pickle, and the names in it that no checkpoint needs.
 
     Args:
-        data: the pickle.
+        file: the pickle, or a file that stands where one begins; it then stands behind it.
         known: full name -> what stands for it.
         storage: makes a value of a persistent id.
 
     Raises:
         CheckpointError: it is cut or no pickle.
     """
-    kind = _Careful if _memo_bomb(data) else _Quick
-    return _load(kind(io.BytesIO(data)), known, storage)
-
-
-def unpickle_next(
-    file: IO[bytes], known: Mapping[str, Any], storage: Callable[[Any], Any]
-) -> tuple[Any, list[str]]:
-    """Return what `unpickle` does, of the pickle at the place where the file is."""
-    return _load(_Careful(file), known, storage)
-
-
-def _load(
-    loader: _Quick | _Careful, known: Mapping[str, Any], storage: Callable[[Any], Any]
-) -> tuple[Any, list[str]]:
+    loader = _Loader(io.BytesIO(file) if isinstance(file, bytes) else file)
     loader.prepare(known, storage)
     try:
         return loader.load(), loader.unsafe
@@ -158,8 +145,11 @@ def _load(
         raise CheckpointError(f"its pickle cannot be read: {error}{unsafe}") from None
 
 
-class _Inert:
-    """What both loaders share."""
+class _Loader(pickle._Unpickler):
+    """The standard loader in Python: its memo is a dictionary.
+
+    The one in C is twice as fast, and reserves as much memory as a hostile LONG_BINPUT names.
+    """
 
     def prepare(self, known: Mapping[str, Any], storage: Callable[[Any], Any]) -> None:
         self.unsafe: list[str] = []
@@ -190,25 +180,6 @@ class _Inert:
     def _refuse(self, path: str) -> None:
         if path not in self.unsafe:
             self.unsafe.append(path)
-
-
-class _Quick(_Inert, pickle.Unpickler):
-    pass
-
-
-class _Careful(_Inert, pickle._Unpickler):
-    """In Python, ten times slower; its memo is a dictionary."""
-
-
-def _memo_bomb(data: bytes) -> bool:
-    """Tell whether LONG_BINPUT may name a place that cannot be; the quick loader would reserve it.
-
-    Every memo entry takes at least a byte, so a place beyond the length is none.
-    """
-    flat = np.frombuffer(data, np.uint8)
-    at = np.flatnonzero(flat[:-4] == ord("r"))
-    place = sum(flat[at + n].astype(np.uint32) << np.uint32(8 * (n - 1)) for n in (1, 2, 3, 4))
-    return bool(np.any(place > len(data)))
 
 
 class Array:

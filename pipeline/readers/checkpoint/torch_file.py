@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import CheckpointError
 from .files import SHORT, Files, InFile, dtype_of, extent
-from .inert import Known, Record, unpickle, unpickle_next
+from .inert import Known, Record, unpickle
 from .tensors import Shape, Tensor, whole
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -168,7 +168,7 @@ def _read_legacy(path: str, start: int, content: memoryview) -> Saved:
         return storages.setdefault(str(pid[2]), _storage(pid))
 
     def following() -> tuple[Any, list[str]]:
-        return unpickle_next(file, KNOWN, storage)
+        return unpickle(file, KNOWN, storage)
 
     value, unsafe = following()
     if value != LEGACY_MAGIC:
