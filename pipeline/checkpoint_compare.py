@@ -119,7 +119,7 @@ def compare_checkpoints(
     engine = open_engine(size_of(pairing.pairs))
     try:
         with Store(limits, {}) as store:
-            _fill(store, "pairs", enumerate_rows(pairing.pairs))
+            _fill(store, "pairs", _pair_rows(pairing.pairs))
             start = time.monotonic()
             _fill(store, "pieces", _run(engine, pairing.pairs, quiet))
             seconds = time.monotonic() - start
@@ -160,7 +160,7 @@ def _failed(task: Task, failure: Failure) -> Iterator[tuple[Any, ...]]:
         yield (number, *[None] * (len(PIECES) - 2), failure.reason)
 
 
-def enumerate_rows(pairs: Sequence[Pair]) -> Iterator[tuple[Any, ...]]:
+def _pair_rows(pairs: Sequence[Pair]) -> Iterator[tuple[Any, ...]]:
     """Yield a row of `PAIRS` for each pair."""
     for number, p in enumerate(pairs):
         yield (

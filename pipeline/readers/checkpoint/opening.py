@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,13 @@ BESIDE = (
 """Files that a trainer puts beside the weights; of them only the optimizer is compared."""
 
 
+SURPRISES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
+    struct.error,
+)  # fmt: skip
+"""What a file raises that is well formed and holds something else than its kind does."""
+
+
 def open_checkpoint(path: Path, layout: str = "") -> Contents:
     """Return what a checkpoint holds; no tensor is read yet.
 
@@ -50,10 +58,19 @@ def open_checkpoint(path: Path, layout: str = "") -> Contents:
         return contents
     if not path.is_dir():
         raise CheckpointError(f"{path} does not exist; expected a checkpoint's file or folder")
-    contents = _open_folder(path, layout)
+    try:
+        contents = _open_folder(path, layout)
+    except SURPRISES as error:
+        raise CheckpointError(
+            f"{path} holds something else than its files promise ({_words(error)})"
+        ) from None
     contents.config |= _config(path, contents.config)
     _expect_something(contents)
     return contents
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:200]}"
 
 
 def _expect_something(contents: Contents) -> None:
@@ -194,7 +211,11 @@ def _add_file(contents: Contents, path: Path, prefix: str = "") -> None:
         add, contents.format = mindspore.add_file, "mindspore"
     elif contents.format in ("file", "files"):
         contents.format = "torch"
-    add(contents, path, prefix)
+    try:
+        add(contents, path, prefix)
+    except SURPRISES as error:
+        text = f"{path} holds something else than its kind does ({_words(error)})"
+        contents.unreadable(CheckpointError(text))
 
 
 def _config(path: Path, given: dict[str, Any]) -> dict[str, Any]:
