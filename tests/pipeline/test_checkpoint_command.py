@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -160,3 +161,26 @@ def test_msprobe_config_check(sides: tuple[Path, Path], tmp_path: Path) -> None:
     assert changed["l2"] == pytest.approx(1.0)
     assert changed["cos"] < 1
     assert main([*command, "-o", str(out)]) == 2  # it is there already
+
+
+def test_dumps_of_tensors(tmp_path: Path) -> None:
+    """Folders of .npy and of .pt with one tensor each, as msprobe's dumps have them."""
+    values = {f"Functional.linear.{n}.forward.output.0": torch.randn(3, 2) for n in range(3)}
+    for kind in ("npy", "pt"):
+        (tmp_path / kind).mkdir()
+        for name, value in values.items():
+            if kind == "npy":
+                np.save(tmp_path / kind / f"{name}.npy", value.numpy())
+            else:
+                torch.save(value, tmp_path / kind / f"{name}.pt")
+    result = compare(tmp_path / "npy", tmp_path / "pt")
+    assert (result["verdict"], result["read"]["equal"]) == ("same", 3)
+    listed = compare(tmp_path / "npy", tmp_path / "pt", every=True)["findings"]
+    assert {finding["name"] for finding in listed} == set(values)
+    (tmp_path / "npy" / "Functional.linear.1.forward.output.0.npy").write_bytes(b"")
+    result = compare(tmp_path / "npy", tmp_path / "pt")
+    assert result["verdict"] == "unknown"
+    objects = np.array([{}], dtype=object)
+    np.save(tmp_path / "npy" / "Functional.linear.1.forward.output.0.npy", objects)
+    (warning,) = compare(tmp_path / "npy", tmp_path / "pt")["warnings"]
+    assert "no array of numbers" in warning["text"]

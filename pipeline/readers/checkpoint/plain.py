@@ -11,7 +11,7 @@ import numpy as np
 
 from .contents import MASTER, Contents, leaf, leaves
 from .errors import CheckpointError
-from .files import Files, InFile, InMemory
+from .files import InFile, InMemory
 from .tensors import Tensor, whole
 from .torch_file import read_torch_file
 
@@ -36,8 +36,8 @@ def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
 def _add(contents: Contents, value: Any, path: Path, prefix: str) -> None:
     if not isinstance(value, dict):
         # one tensor, as a dump of tensors has it, or nothing that is known
-        for name, part in leaves(value):
-            contents.add_leaf(f"{prefix}{path.stem}{'.' * bool(name)}{name}", part)
+        for name, part in leaves(value, prefix.removesuffix("/") or path.stem):
+            contents.add_leaf(name, part)
         return
     if set(value) == {"state", "param_groups"}:
         _add_optimizer(contents, value, [], prefix)
@@ -100,20 +100,14 @@ def add_npy(contents: Contents, path: Path, prefix: str = "") -> None:
     https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
     """
     try:
-        with Files() as files:
-            mapped = files.bytes(str(path))
         found = np.load(path, mmap_mode="r", allow_pickle=False)
         dtype, size = str(found.dtype.newbyteorder("=")), found.nbytes
         strides = tuple(n // found.itemsize for n in found.strides)
         order = None if found.flags.c_contiguous else strides
         big = found.dtype.byteorder == ">"
         offset = path.stat().st_size - size
-    except CheckpointError as error:
-        contents.unreadable(error)
-        return
     except (ValueError, EOFError, OSError) as error:
         contents.unreadable(CheckpointError(f"{path} is no array of numbers ({error})"))
         return
-    del mapped
     array = InFile(str(path), offset, dtype, found.shape, order, big)
-    contents.add_leaf(prefix + path.stem, whole(array, dtype))
+    contents.add_leaf(prefix.removesuffix("/") or path.stem, whole(array, dtype))
