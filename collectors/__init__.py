@@ -1,10 +1,10 @@
-"""Collects per-rank statistics of every call from inside a training job."""
+"""Collects from inside a training job: statistics of every call, and data of RL training."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["PrecisionDebugger"]
+__all__ = ["PrecisionDebugger", "SingleComparator", "SingleSave"]
 
 
 def __getattr__(name: str) -> Any:
@@ -13,4 +13,12 @@ def __getattr__(name: str) -> Any:
         from .debugger import PrecisionDebugger
 
         return PrecisionDebugger
+    if name == "SingleSave":
+        from .rollout import SingleSave
+
+        return SingleSave
+    if name == "SingleComparator":
+        from .comparator import SingleComparator
+
+        return SingleComparator
     raise AttributeError(f"module {__name__} has no attribute {name}")

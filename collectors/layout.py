@@ -3,6 +3,7 @@
     DUMP/run.json
     DUMP/step=<N>/rank=<R>/calls-<part>.parquet
     DUMP/step=<N>/rank=<R>/tensors-<part>.parquet
+    DUMP/step=<N>/rank=<R>/rollout-<writer>-<part>.parquet      RL data; any process may add some
 
 Names depend on step, rank and part alone, never on a call. A part that is being written carries
 UNFINISHED at its end and is renamed when it is whole.
@@ -19,6 +20,9 @@ SCHEMA_VERSION = 1
 
 RUN_FILE = "run.json"
 TABLES = ("calls", "tensors")
+ROLLOUT = "rollout"
+"""First part of the names of files with RL data."""
+CONFIG_FILE = "configurations.json"
 UNFINISHED = ".unfinished"
 
 FOOTER_PREFIX = "crossrank."

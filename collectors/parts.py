@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from .layout import (
     part_name,
     shard_dir,
 )
-from .schema import TEXT
+from .schema import ROLLOUTS, TEXT
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,21 @@ def write_parquet(table: pa.Table, path: Path) -> None:
         column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
         write_statistics=[f.name for f in table.schema if f.name not in floats],
     )
+
+
+def write_rollouts(
+    path: Path, rows: Iterable[Mapping[str, Any]], footer: Mapping[str, str]
+) -> None:
+    """Write RL data as one Parquet file, a row group for each key: one can be read alone."""
+    schema = ROLLOUTS.with_metadata({**footer})
+    named = sorted(rows, key=lambda row: str(row["key"]))
+    texts = [field.name for field in schema if field.type == pa.string()]
+    with pq.ParquetWriter(
+        path,
+        schema,
+        compression="lz4",  # twice the speed of reading zstd, for a fifth more bytes
+        use_dictionary=texts,
+        write_statistics=["key"],
+    ) as writer:
+        for _, some in groupby(named, key=lambda row: str(row["key"])):
+            writer.write_table(pa.Table.from_pylist(list(some), schema=schema))

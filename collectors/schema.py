@@ -78,6 +78,20 @@ TENSORS = pa.schema(
     ]
 )
 
+ROLLOUTS = pa.schema(
+    [
+        ("micro_step", pa.int64()),
+        ("key", pa.string()),  # as the user called it: "log_prob"
+        ("entry", pa.string()),  # place in a list, name in a dict; NULL for a tensor of its own
+        ("dtype", pa.string()),  # as it was: float32, bfloat16, float8_e4m3fn, int64, bool, text
+        ("shape", pa.list_(pa.int64())),  # NULL for a ragged list
+        ("lengths", pa.list_(pa.int64())),  # of a ragged list of numbers: elements of each row
+        ("data", pa.large_binary()),  # the elements, little-endian, in row-major order
+        ("texts", pa.list_(pa.string())),
+    ]
+)
+"""RL data: one row a value that was saved, whole, so that every bit of it survives."""
+
 FLOAT_LIMIT = {
     "float16": 65504.0,
     "bfloat16": 3.3895313892515355e38,

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from .parts import PartWriter, RunInfo
 from .schema import CALLS, TENSORS, Rows
@@ -59,7 +59,7 @@ class ShardWriter:
         self._closed = threading.Event()
         self._pid = os.getpid()
         self._error: Exception | None = None
-        _flush_at_exit(self)
+        flush_at_exit(self)
         threading.Thread(target=self._flush_every, args=(part_seconds,), daemon=True).start()
 
     def add(self, call: Mapping[str, Any], tensors: Iterable[Mapping[str, Any]]) -> None:
@@ -128,11 +128,21 @@ class ShardWriter:
                 return
 
 
-_open: weakref.WeakSet[ShardWriter] = weakref.WeakSet()
+class Open(Protocol):
+    """What holds rows that are not on disk yet."""
+
+    def flush(self) -> None:
+        """Write them."""
+
+    def close(self, *, complete: bool = True) -> None:
+        """Write them, and end."""
+
+
+_open: weakref.WeakSet[Open] = weakref.WeakSet()
 _owner = 0
 
 
-def _flush_at_exit(writer: ShardWriter) -> None:
+def flush_at_exit(writer: Open) -> None:
     """See to it that this process writes the rows of `writer` however it ends."""
     global _owner
     if _owner != os.getpid():  # first writer here; a forked child must not write its parent's rows

@@ -42,7 +42,7 @@ EXPLANATIONS = {"pair": "BIGINT", "hint": "VARCHAR"}
 HISTOGRAM = {"pair": "BIGINT", "power": "BIGINT", "elements": "BIGINT"}
 
 TABLES = {
-    "pairs": PAIRS,
+    "tensor_pairs": PAIRS,
     "pieces": PIECES,
     "strays": STRAYS,
     "entries_a": ENTRIES,
@@ -119,7 +119,7 @@ def compare_checkpoints(
     engine = open_engine(size_of(pairing.pairs))
     try:
         with Store(limits, {}) as store:
-            _fill(store, "pairs", _pair_rows(pairing.pairs))
+            _fill(store, "tensor_pairs", _pair_rows(pairing.pairs))
             start = time.monotonic()
             _fill(store, "pieces", _run(engine, pairing.pairs, quiet))
             seconds = time.monotonic() - start

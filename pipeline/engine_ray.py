@@ -45,6 +45,7 @@ class RayEngine:
         cluster: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         self.workers = workers or 2 * int(cluster.get("CPU", 1))
         self.placed: Counter[str] = Counter()
+        self._remote = ray.remote(_runner(str(ROOMS)))  # once: each goes to all nodes as code
         self._nodes = {_name(node): node["NodeID"] for node in _alive()}
 
     def map(
@@ -86,8 +87,7 @@ class RayEngine:
         if node:
             place = NodeAffinitySchedulingStrategy(self._nodes[node], soft=False)
             options["scheduling_strategy"] = place
-        remote = ray.remote(_runner(str(ROOMS)))
-        here = remote.options(name=f"{task.__name__}[{item}]", **options)
+        here = self._remote.options(name=f"{task.__name__}[{item}]", **options)
         return here.remote(pickle.dumps((task, item)))
 
     def _result(self, ref: ray.ObjectRef[Any], place: str, *, count: bool = True) -> Any:

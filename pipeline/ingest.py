@@ -1,4 +1,4 @@
-"""Writes a dump of msprobe as shards of our own.
+"""Writes a dump of msprobe, or RL data, as shards of our own.
 
 crossrank ingest SRC DUMP
 """
@@ -14,16 +14,21 @@ from tempfile import TemporaryDirectory
 from collectors.parts import PartWriter, RunInfo
 
 from .engine import Failure
+from .engine_local import LocalEngine
 from .errors import DumpError
 from .loading import here
 from .options import add_engine, open_engine, say
 from .readers.msprobe.shard import read_shard
+from .readers.rollouts import find_parts
+from .rl_collection import open_collection
+from .rl_ingest import ingest_collection
+from .settings import cpu_count
 from .shards import Shard, open_dump
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
-    parser.add_argument("source", help="a dump of msprobe, a folder or s3://...")
+    parser.add_argument("source", help="a dump of msprobe, a folder or s3://...; or RL data")
     parser.add_argument("dump", type=Path, help="folder for the shards; new or empty")
     parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -32,6 +37,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the command; return its exit code."""
+    if find_parts(Path(args.source)):
+        return _ingest_rollouts(args)
     source = open_dump(args.source, args.step)
     if source.kind != "msprobe":
         raise DumpError(f"{args.source} holds shards of crossrank already; nothing to do")
@@ -49,6 +56,23 @@ def run(args: Namespace) -> int:
     finally:
         engine.close()
     print(f"{len(source.shards) - failed} of {len(source.shards)} shards written to {args.dump}")
+    return 1 if failed else 0
+
+
+def _ingest_rollouts(args: Namespace) -> int:
+    """Write RL data as shards; return the exit code."""
+    source = open_collection(Path(args.source), args.step)
+    if args.dump.exists() and (not args.dump.is_dir() or any(args.dump.iterdir())):
+        raise DumpError(f"{args.dump} is not empty; give a new folder")
+    engine = LocalEngine(args.workers or cpu_count())
+    try:
+        done = ingest_collection(source, args.dump, engine)
+    finally:
+        engine.close()
+    failed = [(task, result.reason) for task, result in done if isinstance(result, Failure)]
+    for task, reason in failed:
+        print(f"crossrank: {task}: {reason}", file=sys.stderr)
+    print(f"{len(done) - len(failed)} of {len(done)} parts written to {args.dump}")
     return 1 if failed else 0
 
 

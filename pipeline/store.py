@@ -84,6 +84,10 @@ class Store:
             marks = ", ".join("?" * len(rows[0]))
             self.con.executemany("INSERT INTO " + table + " VALUES (" + marks + ")", rows)
 
+    def add_arrow(self, table: str, rows: pa.Table) -> None:
+        """Add Arrow rows, with the columns of a table that is there, to it."""
+        self.con.from_arrow(rows).insert_into(table)
+
     def view(self, table: str, relation: duckdb.DuckDBPyRelation) -> None:
         """Make `table` a view: its rows are read anew whenever they are asked for."""
         if self._explain:

@@ -18,8 +18,8 @@ from .store import Store
 from .wording import ranges, ranks_text
 from .work import Work
 
-BATCH_BYTES = 16 * 2**20
-"""Parquet of one batch: some 20 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
+BATCH_BYTES = 24 * 2**20
+"""Parquet of one batch: some 32 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
 
 
 WANTED = {"step": "BIGINT", "rank": "BIGINT", "seq": "BIGINT"}

@@ -29,7 +29,9 @@ FROM_COLLECTORS = {"schema", "layout", "errors", "parts"}
 
 ONLY = {
     "ray": {"pipeline/engine_ray.py"},
-    "analyzers": {"pipeline/analysis.py", "pipeline/checkpoint_compare.py"},
+    "analyzers": {
+        *("pipeline/analysis.py", "pipeline/checkpoint_compare.py", "pipeline/rl_analysis.py"),
+    },
     "jinja2": {"pipeline/reports/page.py"},
     "pipeline": {"pipeline/command.py"},
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.schema import CALLS, TENSORS
+from collectors.schema import CALLS, ROLLOUTS, TENSORS
 from pipeline.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,7 +76,7 @@ def test_a_job_brings_what_the_analysis_needs() -> None:
 
 def test_shards_page_has_every_column() -> None:
     text = (ROOT / "docs" / "shards.md").read_text()
-    for table, schema in (("calls", CALLS), ("tensors", TENSORS)):
+    for table, schema in (("calls", CALLS), ("tensors", TENSORS), ("rollout", ROLLOUTS)):
         section = text.partition(f"## {table}\n")[2].partition("\n## ")[0]
         cells = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
         assert re.findall(r"`(\w+)`", " ".join(cells)) != []

@@ -8,7 +8,7 @@
 -- embedding of its own side. The cosine of two zero tensors is 1, of one it is not defined.
 --
 -- scope:   run
--- reads:   pairs         one row per pair of tensors
+-- reads:   tensor_pairs  one row per pair of tensors
 --          differences   one row per pair that was compared, from checkpoint/differences
 -- params:  none
 -- returns: pair BIGINT, kind VARCHAR, name VARCHAR, name_b VARCHAR, part VARCHAR, layer BIGINT,
@@ -26,7 +26,7 @@ WITH measured AS (
       AND p.padded > 0
       AND d.unequal_rows = p.shape[1] - d.first_place // (d.numel // p.shape[1])
       AND d.unequal_rows < p.padded AS tail
-  FROM pairs AS p
+  FROM tensor_pairs AS p
   JOIN differences AS d USING (pair)
 )
 SELECT

@@ -9,12 +9,23 @@ import pytest
 
 from pipeline.checkpoint_compare import TABLES
 from pipeline.loading import SHARD_FILES
+from pipeline.rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, TOKENS
 from pipeline.settings import Limits
 from pipeline.sqlfile import load
 from pipeline.store import Store
 from pipeline.tasks import WANTED
 
-OUTSIDE = {"shard_files": SHARD_FILES, "wanted": WANTED, **TABLES}
+OUTSIDE = {
+    "shard_files": SHARD_FILES,
+    "wanted": WANTED,
+    "samples": SAMPLES,
+    "keys": KEYS,
+    "pair_facts": PAIR_FACTS,
+    "pair_values": PAIR_VALUES,
+    "arrays": ARRAYS,
+    "tokens": TOKENS,
+    **TABLES,
+}
 """Tables that Python fills, with their columns."""
 GIVEN = {"calls": "schema/calls", "tensors": "schema/tensors"}
 
@@ -31,7 +42,8 @@ class Question:
 
     def __init__(self, name: str, **params: Any) -> None:
         self.file = load(name)
-        defaults = {"nan_only": False, "world_size": None}
+        defaults = {"nan_only": False, "world_size": None, "match_by": "place"}
+        defaults |= {"one_run": False, "eps": 2.0**-8}
         self._store = Store(Limits(1, 512), defaults | params)
         self._filled: set[str] = set()
 

@@ -9,7 +9,11 @@ FOUND = "pair numel unequal beyond aa bb dd first_place roundings unequal_rows e
 
 
 def verdict(ask, pair: str, found: str, columns: str = "status"):
-    db = ask("checkpoint/verdicts").table("pairs", PAIR, pair).table("differences", FOUND, found)
+    db = (
+        ask("checkpoint/verdicts")
+        .table("tensor_pairs", PAIR, pair)
+        .table("differences", FOUND, found)
+    )
     return db.rows(columns)
 
 

@@ -1,0 +1,83 @@
+"""Two collections of RL data, sample by sample and token by token.
+
+crossrank rl A B
+crossrank rl --pair rollout_log_prob old_log_prob DUMP
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from .engine import Engine, on_ray, ray_engine
+from .engine_local import LocalEngine
+from .errors import UsageError
+from .options import add_common, out_folder, say, share
+from .output import exit_code, strict_json, write_result
+from .render_rl import rl_text
+from .rl_analysis import Sides, compare_collections, rl_store
+from .rl_nodes import open_on_nodes
+from .rl_sheets import write_sheets
+from .settings import cpu_count
+
+PROCESS_BYTES = 64 * 2**20
+"""From this size on, several processes are worth their start."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the command line."""
+    parser.add_argument(
+        "a", help="RL data: of crossrank, SingleSave, or a trainer; node://FOLDER: on each node"
+    )
+    parser.add_argument("b", nargs="?", help="what to compare with; not with --pair")
+    parser.add_argument(
+        "--pair", nargs=2, metavar=("KEY_A", "KEY_B"),
+        help="compare two log-probs of one run: rollout_log_prob old_log_prob",
+    )  # fmt: skip
+    parser.add_argument("--step", type=int, nargs="+", default=[], help="only these steps")
+    add_common(parser)
+
+
+def run(args: Namespace) -> int:
+    """Run the command; return its exit code."""
+    if bool(args.pair) == bool(args.b):
+        raise UsageError("give two collections (rl A B), or one with --pair KEY_A KEY_B")
+    say(args, f"pipeline.rl from {Path(__file__).resolve()}")
+    on_cluster = on_ray(args.engine, args.address)
+    engine: Engine = LocalEngine(1)
+    if on_cluster:
+        engine = ray_engine(args.workers, args.address)
+    a = open_on_nodes(args.a, args.step, engine)
+    b = open_on_nodes(args.b, args.step, engine) if args.b else a
+    sides = Sides(a, b, tuple(args.pair) if args.pair else None)
+    if not on_cluster:
+        engine = _local_engine(args.workers or cpu_count(), sides)
+    statements: list[str] = []
+    out = out_folder(args)
+    explain = statements.append if args.explain else None
+    with rl_store(share(args, 1), explain) as store:
+        result = compare_collections(sides, store, engine)
+        if args.explain:
+            sys.stdout.write("\n".join(statements))
+            return 0
+        write_result(out, result, store)
+        write_sheets(out, store)
+    sys.stdout.write(strict_json(result) + "\n" if args.json else rl_text(result, out))
+    return exit_code(_as_found(result["verdict"]), args.fail_on)
+
+
+def _local_engine(workers: int, sides: Sides) -> Engine:
+    """Return processes where there is enough to do to pay for their start."""
+    size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
+    return LocalEngine(workers if size > PROCESS_BYTES else 1, processes=True)
+
+
+def _as_found(verdict: str) -> str:
+    return "found" if verdict == "different" else verdict
+
+
+if __name__ == "__main__":
+    from .cli import main
+
+    sys.exit(main(["rl", *sys.argv[1:]]))

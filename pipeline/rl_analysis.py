@@ -1,0 +1,183 @@
+"""The way from two collections to the result of `rl`: list, join, measure, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analyzers.rl_diff import rl_diff
+from analyzers.rl_setting import Setting, choose_match, choose_setting
+
+from .engine import Engine, Failure
+from .errors import DumpError
+from .readers.rollouts import Part
+from .rl_collection import Collection
+from .rl_index import index_parts, index_tasks
+from .rl_measure import MeasureTask, measure
+from .rl_nodes import fetched, node_of
+from .rl_shown import show_sample, show_tasks
+from .rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, SHOWN_TOKENS, TOKENS
+from .settings import Limits
+from .store import Store
+
+STEP_BYTES = 512 * 2**20
+"""A step that is larger on disk is measured key by key."""
+HELD_BYTES = 64 * 2**20
+"""Rows that are kept back to be added together; the database itself spills to disk."""
+MOST_TOKENS = 300_000
+"""Tokens that rules look at one by one; of more, those of an even choice of samples."""
+
+PAIR_COLUMNS = ("pair", "a_part", "a_micro", "a_place", "b_part", "b_micro", "b_place")
+INDEXED = {"samples": SAMPLES, "keys": KEYS}
+MEASURED = {
+    "pair_facts": PAIR_FACTS,
+    "pair_values": PAIR_VALUES,
+    "arrays": ARRAYS,
+    "tokens": TOKENS,
+}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is compared.
+
+    Args:
+        a: one side.
+        b: the other; the same as `a` when two keys of one run are compared.
+        keys: of A and of B, when they are given; else None.
+    """
+
+    a: Collection
+    b: Collection
+    keys: tuple[str, str] | None = None
+
+
+def rl_store(limits: Limits, explain: Callable[[str], None] | None = None) -> Store:
+    """Return an empty store for one comparison."""
+    return Store(limits, {"match_by": "place", "one_run": False, "eps": 2.0**-8}, explain)
+
+
+def compare_collections(sides: Sides, store: Store, engine: Engine) -> dict[str, Any]:
+    """Return the result document of CONTRACT section 2; the tables behind it are in `store`.
+
+    Raises:
+        DumpError: a part cannot be read.
+    """
+    try:
+        _fill(store, INDEXED, engine, index_parts, _index_tasks(sides, engine))
+        _check_pair(store, sides)
+        match = choose_match(store, one_dump=sides.keys is not None)
+        setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
+        store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
+        tasks = _measure_tasks(sides, setting, _pairs(store), engine)
+        _fill(store, MEASURED, engine, measure, tasks)
+        result = rl_diff(store, setting)
+        worst = store.rows("rl/worst_samples")
+        shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
+        _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine, show_sample, shown)
+    finally:
+        engine.close()
+    return {"tool": "rl", "schema": 1, "a": str(sides.a.path), "b": str(sides.b.path), **result}
+
+
+def _index_tasks(sides: Sides, engine: Engine) -> list[Any]:
+    return [
+        *index_tasks("a", sides.a.parts, engine.workers),
+        *index_tasks("b", sides.b.parts, engine.workers),
+    ]
+
+
+def _fill(
+    store: Store,
+    tables: dict[str, dict[str, str]],
+    engine: Engine,
+    work: Callable[[Any], dict[str, pa.Table]],
+    items: Sequence[Any],
+) -> None:
+    """Make tables of what tasks bring, in the order of the items, whenever they are done."""
+    for table, columns in tables.items():
+        store.fill(table, columns, [])
+    sent: list[Any] = []
+    done: dict[int, dict[str, pa.Table]] = {}
+    held: list[dict[str, pa.Table]] = []
+
+    def ready() -> Iterator[Any]:
+        for item in items:
+            files = fetched(item.parts, engine)
+            sent.append(replace(item, fetched=files) if files else item)
+            yield sent[-1]
+
+    added = 0
+    for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
+        if isinstance(result, Failure):
+            raise DumpError(f"{item} could not be compared: {result.reason}")
+        done[id(item)] = result
+        while added < len(sent) and id(sent[added]) in done:
+            held.append(done.pop(id(sent[added])))
+            sent[added] = None  # its files may be large
+            added += 1
+        if sum(rows.nbytes for tables in held for rows in tables.values()) > HELD_BYTES:
+            _add(store, held)
+    _add(store, held)
+
+
+def _add(store: Store, held: list[dict[str, pa.Table]]) -> None:
+    """Add what is held to the tables, in one piece each, and forget it."""
+    for table in held[0] if held else ():
+        store.add_arrow(table, pa.concat_tables([tables[table] for tables in held]))
+    held.clear()
+
+
+def _check_pair(store: Store, sides: Sides) -> None:
+    """Raise DumpError if a key that was asked for is not there."""
+    known = [row["key"] for row in store.rows("rl/side_keys")]
+    for key in sides.keys or ():
+        if key not in known:
+            raise DumpError(f"{sides.a.path} has no key {key}; its keys are {', '.join(known)}")
+
+
+def _pairs(store: Store) -> dict[str, np.ndarray[Any, Any]]:
+    """Return columns of rl/pairs."""
+    store.answer("rl/pairs")
+    names = ("step", *PAIR_COLUMNS)
+    table = store.con.table("pairs").select(*names).to_arrow_table()
+    return {name: table.column(name).to_numpy() for name in names}
+
+
+def _measure_tasks(
+    sides: Sides, setting: Setting, pairs: dict[str, np.ndarray[Any, Any]], engine: Engine
+) -> list[MeasureTask]:
+    """Return a task for each step; for each key of it, where a step is large."""
+    steps = sorted({p.step for p in sides.a.parts} & {p.step for p in sides.b.parts})
+    tasks = []
+    for step in steps:
+        here = pairs["step"] == step
+        a, b = (_numbered(side.parts, step) for side in (sides.a, sides.b))
+        whole = MeasureTask(
+            step=step,
+            a=a,
+            b=b,
+            pairs={name: pairs[name][here] for name in PAIR_COLUMNS},
+            log_probs=setting.log_probs,
+            keys=None,
+            facts=True,
+            share=setting.token_share(MOST_TOKENS),
+        )
+        tasks += _by_key(whole, setting.keys) if _bytes(a) + _bytes(b) > STEP_BYTES else [whole]
+    return tasks
+
+
+def _numbered(parts: tuple[Part, ...], step: int) -> tuple[tuple[int, Part], ...]:
+    return tuple((number, part) for number, part in enumerate(parts) if part.step == step)
+
+
+def _bytes(parts: tuple[tuple[int, Part], ...]) -> int:
+    return sum(part.bytes for _, part in parts)
+
+
+def _by_key(whole: MeasureTask, keys: Iterable[frozenset[str]]) -> list[MeasureTask]:
+    return [replace(whole, keys=some, facts=number == 0) for number, some in enumerate(keys)]

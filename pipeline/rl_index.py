@@ -1,0 +1,99 @@
+"""Which samples and which keys a part holds: small tables, made where the part lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from .readers.rollouts import Part, Value, part_keys, read_part
+from .readers.rollouts.names import IDENTITY, TEXT_KEYS
+from .rl_batches import Array, Batch, batches, digests, text_digests
+from .rl_tables import KEYS, SAMPLES, arrow_table, no_rows
+
+
+@dataclass(frozen=True)
+class IndexTask:
+    """Parts of one side, to be listed."""
+
+    side: str
+    numbered: tuple[tuple[int, Part], ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it reads; all lie on one node."""
+        return tuple(part for _, part in self.numbered)
+
+    def __str__(self) -> str:
+        return f"{self.side}, {len(self.parts)} parts"
+
+
+def index_tasks(side: str, parts: Iterable[Part], workers: int) -> list[IndexTask]:
+    """Return the parts of one side, dealt out to workers."""
+    numbered = sorted(enumerate(parts), key=lambda one: (one[1].node, one[0]))
+    share = max(1, -(-len(numbered) // (2 * workers)))
+    return [
+        IndexTask(side, tuple(some[start : start + share]))
+        for _, group in groupby(numbered, key=lambda one: one[1].node)
+        for some in [list(group)]
+        for start in range(0, len(some), share)
+    ]
+
+
+def index_parts(task: IndexTask) -> dict[str, pa.Table]:
+    """Return table -> rows of some parts; runs in a worker."""
+    samples, keys = [no_rows(SAMPLES)], [no_rows(KEYS)]
+    for number, part in task.numbered:
+        known = sorted(part_keys(part))
+        place = {"side": task.side, "part": number, "step": part.step, "rank": part.rank}
+        keys.append(arrow_table(KEYS, {**place, "key": known}))
+        for batch in batches(read_part(part, _needed(set(known)) or None)):
+            if batch.size:
+                samples.append(_samples(place, batch))
+    return {"samples": pa.concat_tables(samples), "keys": pa.concat_tables(keys)}
+
+
+def _needed(known: set[str]) -> set[str]:
+    """Return which keys tell samples apart: token ids only where ids and numbers do not."""
+    if {"uid", "sample_index"} <= known:
+        return {"uid", "sample_index", "response_mask", *TEXT_KEYS} & known
+    if known & {"uid", "prompt_ids", *TEXT_KEYS}:
+        return {*IDENTITY, *TEXT_KEYS} & known
+    return {"response_mask"} & known or {"response_ids"} & known
+
+
+def _samples(place: dict[str, object], batch: Batch) -> pa.Table:
+    number = batch.samples.get("sample_index")
+    content = {
+        **place,
+        "micro": batch.micro,
+        "place": np.arange(batch.size),
+        "uid": names(batch.samples.get("uid")),
+        "sample": None if number is None else number.array.reshape(-1).astype(np.int64),
+        "prompt": None if batch.prompts is None else digests(*batch.prompts),
+        "response": None if batch.responses is None else digests(*batch.responses),
+        "tokens": None if batch.responses is None else batch.lengths,
+        "counted": None if batch.mask is None else batch.mask.sum(axis=1),
+    }
+    for key in TEXT_KEYS:
+        value = batch.samples.get(key)
+        content[key] = None if value is None else text_digests(value.array)
+    return arrow_table(SAMPLES, content)
+
+
+def names(value: Value | None) -> list[str] | None:
+    """Return ids as text, so that 10.0, 10 and "10" are one."""
+    if value is None:
+        return None
+    array: Array = value.array.reshape(len(value.array), -1)[:, 0]
+    return [name(one) for one in array.tolist()]
+
+
+def name(one: object) -> str:
+    """Return one id as text."""
+    if isinstance(one, float) and one.is_integer():
+        return str(int(one))
+    return str(one)

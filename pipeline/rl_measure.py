@@ -1,0 +1,273 @@
+"""What one task measures: all pairs of samples of a step, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .readers.rollouts import Part, Value, read_part
+from .readers.rollouts.names import IDENTITY, LOG_PROBS
+from .readers.rollouts.names import TOKENS as TOKEN_KEYS
+from .rl_batches import Array, Batch, batches, trusted_pad
+from .rl_nodes import laid_out
+from .rl_pairs import Aligned, Side, facts
+from .rl_routing import routing
+from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, arrow_table, no_rows
+from .rl_tokens import Tokens
+from .rl_values import array_difference, counted_differences, log_prob_sums
+
+LAYOUT = frozenset(
+    {"uid", "sample_index", "prompt_ids", "response_ids", "attention_mask", "response_mask"}
+    | {"input_ids", "position_ids", "routed_experts"}
+)
+"""Keys that are compared as what they are, not as numbers."""
+
+LogProb = tuple[str, str, str]
+"""Name in the result, key of A, key of B."""
+
+
+@dataclass(frozen=True)
+class MeasureTask:
+    """One step, all keys or some.
+
+    Args:
+        step: training step.
+        a: parts of A by number.
+        b: parts of B by number.
+        pairs: columns of rl/pairs, [m] each.
+        log_probs: what is compared as log-probabilities.
+        keys: canonical names; None: all.
+        facts: whether ids, masks and tokens are this task's.
+        share: of the samples, whose tokens go into `tokens`.
+        fetched: files of parts that lie on several nodes.
+    """
+
+    step: int
+    a: tuple[tuple[int, Part], ...]
+    b: tuple[tuple[int, Part], ...]
+    pairs: Mapping[str, Array] = field(repr=False)
+    log_probs: tuple[LogProb, ...]
+    keys: frozenset[str] | None
+    facts: bool
+    share: float
+    fetched: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Return what it reads."""
+        return tuple(part for _, part in (*self.a, *self.b))
+
+    def __str__(self) -> str:
+        return f"step {self.step}, {'all keys' if self.keys is None else sorted(self.keys)}"
+
+
+def measure(task: MeasureTask) -> dict[str, pa.Table]:
+    """Return table -> rows of one task; runs in a worker."""
+    wanted = None if task.keys is None else task.keys | set(IDENTITY)
+    with laid_out(task.parts, task.fetched) as here:
+        a, b = (_read([(n, here[p]) for n, p in parts], wanted) for parts in (task.a, task.b))
+    pad = trusted_pad(batch for side in (a, b) for _, some in side.values() for batch in some)
+    a, b = _padded(a, pad), _padded(b, pad)
+    found: dict[str, list[pa.Table]] = {
+        "pair_facts": [no_rows(PAIR_FACTS)],
+        "pair_values": [no_rows(PAIR_VALUES)],
+        "tokens": [no_rows(TOKENS)],
+    }
+    arrays: list[dict[str, Any]] = []
+    for (part, batch), chosen in _by_batch(task.pairs, a):
+        aligned = _aligned(task.pairs, chosen, batch, b) if len(chosen) else None
+        if aligned:
+            arrays += _measure_samples(task, aligned, found, _rank(task.a, part), batch)
+        arrays += _measure_places(task, _rank(task.a, part), batch, b, _same(task, chosen, b))
+    found["arrays"] = [_rows(arrays)]
+    return {name: pa.concat_tables(tables) for name, tables in found.items()}
+
+
+def _read(
+    parts: Iterable[tuple[int, Part]], keys: Iterable[str] | None
+) -> dict[int, tuple[int, list[Batch]]]:
+    """Return part -> its rank and batches."""
+    chosen = None if keys is None else set(keys)
+    return {number: (part.rank, batches(read_part(part, chosen))) for number, part in parts}
+
+
+def _padded(
+    side: Mapping[int, tuple[int, list[Batch]]], pad: int | None
+) -> dict[int, tuple[int, list[Batch]]]:
+    """Return the batches with the id that fills rows up on either side."""
+    return {
+        number: (rank, [replace(batch, known_pad=pad) for batch in some])
+        for number, (rank, some) in side.items()
+    }
+
+
+def _rank(parts: Sequence[tuple[int, Part]], number: int) -> int:
+    return next(part.rank for one, part in parts if one == number)
+
+
+def _by_batch(
+    pairs: Mapping[str, Array], a: Mapping[int, tuple[int, list[Batch]]]
+) -> Iterator[tuple[tuple[int, Batch], Array]]:
+    """Yield each batch of A with the pairs that have a sample of it, in its order."""
+    for number, (_, some) in a.items():
+        for batch in some:
+            here = (pairs["a_part"] == number) & (pairs["a_micro"] == batch.micro)
+            chosen = np.flatnonzero(here)
+            yield (number, batch), chosen[np.argsort(pairs["a_place"][chosen], kind="stable")]
+
+
+def _aligned(
+    pairs: Mapping[str, Array],
+    chosen: Array,
+    batch: Batch,
+    b: Mapping[int, tuple[int, list[Batch]]],
+) -> Aligned:
+    where = np.stack([pairs["b_part"][chosen], pairs["b_micro"][chosen]], axis=1)
+    used, place = np.unique(where, axis=0, return_inverse=True)
+    others = [
+        next(one for one in b[int(part)][1] if one.micro == micro) for part, micro in used.tolist()
+    ]
+    return Aligned(
+        pairs["pair"][chosen],
+        Side([batch], np.zeros(len(chosen), dtype=np.int64), pairs["a_place"][chosen]),
+        Side(others, place.reshape(-1), pairs["b_place"][chosen]),
+    )
+
+
+def _same(
+    task: MeasureTask, chosen: Array, b: Mapping[int, tuple[int, list[Batch]]]
+) -> dict[tuple[int, int], bool]:
+    """Tell of each batch of B whether it holds just the samples of these pairs."""
+    parts, micros = task.pairs["b_part"][chosen], task.pairs["b_micro"][chosen]
+    return {
+        (part, batch.micro): batch.size == len(chosen)
+        and bool(((parts == part) & (micros == batch.micro)).all())
+        for part, (_, some) in b.items()
+        for batch in some
+    }
+
+
+def _measure_samples(
+    task: MeasureTask, aligned: Aligned, found: dict[str, list[pa.Table]], rank: int, batch: Batch
+) -> Iterator[dict[str, Any]]:
+    """Compare the samples key by key; add to the tables, and yield the rows of `arrays`."""
+    flips, counts = routing(aligned)
+    if task.facts:
+        found["pair_facts"].append(arrow_table(PAIR_FACTS, facts(aligned) | counts))
+    known = aligned.a.responses is not None
+    tokens = Tokens(aligned, task.share, flips) if known and task.log_probs else None
+    place = {"step": task.step, "rank": rank}
+    named = {(a, b): name for name, a, b in task.log_probs}
+    same = [(key, key) for key in batch.samples if key not in named.values()]
+    pairs = dict.fromkeys([*named, *same])
+    for a_key, b_key in pairs:
+        if not (aligned.a.has(a_key) and aligned.b.has(b_key)) or not _asked(task, a_key):
+            continue
+        rows_a, rows_b = aligned.a.rows(a_key), aligned.b.rows(b_key)
+        name = named.get((a_key, b_key), a_key)
+        described = {**place, "micro": batch.micro, **_described(name, aligned, a_key, b_key)}
+        yield described | array_difference(rows_a, rows_b)
+        if a_key not in LAYOUT and rows_a.dtype != object and rows_b.dtype != object:
+            measured = _values(aligned, name, a_key, b_key, rows_a, rows_b)
+            found["pair_values"].append(arrow_table(PAIR_VALUES, measured))
+        if (a_key, b_key) in named and tokens:
+            found["tokens"].append(tokens.table({"key": name, **place}, rows_a, rows_b))
+
+
+def _asked(task: MeasureTask, key: str) -> bool:
+    return task.keys is None or key in task.keys
+
+
+def _described(name: str, aligned: Aligned, a_key: str, b_key: str) -> dict[str, Any]:
+    return {
+        "key": name,
+        "name": aligned.a.name(a_key),
+        "entry": "",
+        "of_samples": True,
+        "dtype_1": aligned.a.dtype(a_key),
+        "dtype_2": aligned.b.dtype(b_key),
+        "shape_1": list(aligned.a.shape(a_key)),
+        "shape_2": list(aligned.b.shape(b_key)),
+        "samples": len(aligned.pairs),
+    }
+
+
+def _rows(arrays: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return arrow_table(ARRAYS, {name: [row.get(name) for row in arrays] for name in ARRAYS})
+
+
+def _values(
+    aligned: Aligned, name: str, a_key: str, b_key: str, a: Array, b: Array
+) -> dict[str, Any]:
+    """Return the sums of one key over the numbers that count."""
+    per_token = a.ndim == b.ndim == 2 and (
+        a_key in TOKEN_KEYS or a.shape[1] == aligned.counted.shape[1] > 1
+    )
+    flat_a, flat_b = a.reshape(len(a), -1), b.reshape(len(b), -1)
+    width = min(flat_a.shape[1], flat_b.shape[1])
+    if per_token:
+        width = min(width, aligned.counted.shape[1])
+        counted = aligned.counted[:, :width].copy()
+    else:
+        counted = np.ones((len(a), width), dtype=bool)
+    content = {"key": name, "pair": aligned.pairs}
+    for name_of, side, side_key in (("a", aligned.a, a_key), ("b", aligned.b, b_key)):
+        lengths = side.lengths(side_key)
+        if lengths is not None and per_token:
+            content[f"length_{name_of}"] = np.ma.masked_where(lengths == side.real, lengths)
+            counted &= (lengths == side.real)[:, None]
+    flat_a, flat_b = flat_a[:, :width], flat_b[:, :width]
+    content |= counted_differences(flat_a, flat_b, counted, rounding=name not in LOG_PROBS)
+    if name in LOG_PROBS:
+        content |= log_prob_sums(flat_a, flat_b, counted)
+    elif width == 1:
+        content |= {"sum_a": flat_a[:, 0], "sum_b": flat_b[:, 0]}
+    return content
+
+
+def _measure_places(
+    task: MeasureTask,
+    rank: int,
+    batch: Batch,
+    b: Mapping[int, tuple[int, list[Batch]]],
+    same: Mapping[tuple[int, int], bool],
+) -> Iterator[dict[str, Any]]:
+    """Yield how what is no list of samples differs from what stands at the same place in B."""
+    here = [
+        (number, one)
+        for number, (b_rank, some) in b.items()
+        for one in some
+        if b_rank == rank and one.micro == batch.micro
+    ]
+    for (key, entry), value in batch.others.items():
+        for number, other in here:
+            partner = other.others.get((key, entry))
+            if partner is None or not _asked(task, key):
+                continue
+            content = {
+                "step": task.step,
+                "rank": rank,
+                "micro": batch.micro,
+                "of_samples": False,
+                "key": key,
+                "name": value.name or key,
+                "entry": entry,
+                "dtype_1": value.dtype,
+                "dtype_2": partner.dtype,
+                "shape_1": list(value.shape),
+                "shape_2": list(partner.shape),
+                "counted": None if batch.mask is None else int(batch.mask.sum()),
+                "samples": batch.size,
+                "same_samples": same.get((number, other.micro), batch.size == other.size == 0),
+                "value_1": _scalar(value),
+                "value_2": _scalar(partner),
+            }
+            yield content | array_difference(value.array, partner.array)
+
+
+def _scalar(value: Value) -> float | None:
+    return float(value.array.reshape(-1)[0]) if value.array.size == 1 and not value.shape else None
