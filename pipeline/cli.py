@@ -13,6 +13,7 @@ from collectors.errors import CrossrankError
 COMMANDS = {
     "analyze": "where NaN and infinities were born, and how they reached every rank",
     "compare": "two dumps, call by call: where they part, and what followed from it",
+    "checkpoint": "two checkpoints of any layout and format, tensor by tensor",
     "rl": "two collections of RL data, sample by sample and token by token",
     "query": "SQL over the tables of a dump: calls, tensors, shard_files",
     "ingest": "turn an msprobe dump into shards, a fraction of the size",

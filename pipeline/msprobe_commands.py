@@ -2,6 +2,7 @@
 
 crossrank -f pytorch nan_analyze -i STEP_DIR -o DIR
 crossrank -f pytorch compare -i compare.json -o DIR -s
+crossrank -f pytorch config_check --compare CKPT1 CKPT2 -o X.json
 """
 
 from __future__ import annotations
@@ -37,8 +38,20 @@ def run_msprobe_command(argv: Sequence[str]) -> int:
     compare = commands.add_parser("compare", help="two dumps, row by row")
     msprobe_compare.add_arguments(compare)
     compare.set_defaults(run=msprobe_compare.run)
+    config = commands.add_parser("config_check", help="compare two checkpoints")
+    config.add_argument(
+        "-c", "--compare", type=Path, nargs=2, required=True, metavar="CKPT", help="two checkpoints"
+    )
+    config.add_argument("-o", "--output", type=Path, help="for the file")
+    config.set_defaults(run=_config_check)
     args = parser.parse_args(argv)
     return int(args.run(args))
+
+
+def _config_check(args: Namespace) -> int:
+    from .msprobe_checkpoint import compare_checkpoints_as_msprobe
+
+    return compare_checkpoints_as_msprobe(args)
 
 
 def _nan_analyze(args: Namespace) -> int:

@@ -19,9 +19,10 @@ class Progress:
         stage: what is counted.
         total: how many there are; nothing is shown when there are none.
         quiet: show nothing.
+        unit: of the numbers; with one, they are written as kilo, mega, giga.
     """
 
-    def __init__(self, stage: str, total: int, *, quiet: bool) -> None:
+    def __init__(self, stage: str, total: int, *, quiet: bool, unit: str = "") -> None:
         self._bar: tqdm[Any] | None = None
         if not quiet and total:
             from tqdm import tqdm
@@ -30,7 +31,8 @@ class Progress:
             self._bar = tqdm(
                 desc=stage,
                 total=total,
-                unit="",
+                unit=unit,
+                unit_scale=bool(unit),
                 bar_format=FORMAT,
                 file=sys.stderr if live else _Log(),
                 mininterval=0.2 if live else LOG_SECONDS,

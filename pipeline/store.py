@@ -244,9 +244,9 @@ def bound(file: SqlFile, params: Mapping[str, Any]) -> str:
 def _as_values(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
     """Return statements that make a small table, row by row."""
     kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+    made = f"CREATE TABLE {table} ({kinds});\n"
     values = ",\n  ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-    filled = f"INSERT INTO {table} VALUES\n  {values};\n" if values else ""
-    return f"CREATE TABLE {table} ({kinds});\n{filled}"
+    return made + (f"INSERT INTO {table} VALUES\n  {values};\n" if values else "")
 
 
 def _literal(value: Any) -> str:

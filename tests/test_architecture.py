@@ -18,9 +18,10 @@ STANDARD = set(sys.stdlib_module_names)
 MAY = {
     "collectors": {"pyarrow", "torch"},
     "analyzers": set(),
-    "pipeline/readers": {"pyarrow", "numpy", "yaml", "collectors"},
+    "pipeline/readers": {"pyarrow", "numpy", "ml_dtypes", "yaml", "collectors"},
     "pipeline": {
-        *("pyarrow", "duckdb", "jinja2", "numpy", "polars", "ray", "xlsxwriter", "tqdm"),
+        *("pyarrow", "duckdb", "jinja2", "ml_dtypes", "numpy", "polars", "ray", "tqdm"),
+        "xlsxwriter",
         *("collectors", "analyzers", "pipeline"),
     },
 }
@@ -29,7 +30,10 @@ FROM_COLLECTORS = {"schema", "layout", "errors", "parts"}
 
 ONLY = {
     "ray": {"pipeline/engine_ray.py"},
-    "analyzers": {"pipeline/analysis.py", "pipeline/comparison.py", "pipeline/rl_analysis.py"},
+    "analyzers": {
+        *("pipeline/analysis.py", "pipeline/checkpoint_compare.py"),
+        *("pipeline/comparison.py", "pipeline/rl_analysis.py"),
+    },
     "jinja2": {"pipeline/reports/page.py"},
     "pipeline": {"pipeline/command.py"},
 }

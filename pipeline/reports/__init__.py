@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-TOOLS = ("analyze", "compare", "rl")
+TOOLS = ("analyze", "checkpoint", "compare", "rl")
 """Commands with a report; each is a module of this name with a function `draw`."""
 
 

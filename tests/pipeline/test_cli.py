@@ -250,6 +250,7 @@ def test_usage_errors_are_exit_code_2() -> None:
 
 def test_all_options_are_the_agreed_ones() -> None:
     """Changing the command line is a decision: change tests/data/command_line.txt with it."""
-    commands = ([], ["analyze"], ["compare"], ["rl"], ["query"], ["ingest"], ["report"])
+    tools = ["analyze", "compare", "checkpoint", "rl", "query", "ingest", "report"]
+    commands = ([], *([tool] for tool in tools))
     texts = [crossrank(*command, "--help").stdout for command in commands]
     assert "\n".join(texts) == GOLDEN.read_text()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.checkpoint_compare import TABLES
 from pipeline.loading import SHARD_FILES
 from pipeline.pairing import ALIGNED, ERRORS, REAL_ERRORS, RENAMED, SIDE_QUESTIONS
 from pipeline.rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, TOKENS
@@ -28,6 +29,7 @@ OUTSIDE = {
     "renamed": RENAMED,
     "noise": ERRORS,
     "real_errors": REAL_ERRORS,
+    **TABLES,
 }
 """Tables that Python fills, with their columns."""
 GIVEN = {

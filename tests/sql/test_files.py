@@ -9,7 +9,16 @@ import duckdb
 import pytest
 
 import pipeline.loading
-from analyzers import nan_origin, rl_causes, rl_diff, rl_notes, rl_setting, run_diff, shard_health
+from analyzers import (
+    checkpoint_diff,
+    nan_origin,
+    rl_causes,
+    rl_diff,
+    rl_notes,
+    rl_setting,
+    run_diff,
+    shard_health,
+)
 from collectors.parts import write_parquet
 from collectors.schema import CALLS
 from pipeline import msprobe_compare, pairing, sqlfile
@@ -33,9 +42,9 @@ GIVEN = SHARDS | {"call_files": "schema/calls", "tensor_files": "schema/tensors"
 def asked_for() -> set[str]:
     """Return the questions whose rows leave the database: to the run's, or to an analyzer."""
     asked = {"health/shards", *nan_origin.RANK_QUESTIONS, *run_diff.RANK_QUESTIONS}
-    asked |= {"rl/pairs", "rl/worst_samples"}
-    rl = (rl_causes, rl_diff, rl_notes, rl_setting)
-    for module in (nan_origin, shard_health, run_diff, pairing, msprobe_compare, *rl):
+    asked |= {"checkpoint/layers", "rl/pairs", "rl/worst_samples"}
+    others = (checkpoint_diff, msprobe_compare, nan_origin, pairing, run_diff, shard_health)
+    for module in (*others, rl_causes, rl_diff, rl_notes, rl_setting):
         source = Path(str(module.__file__)).read_text()
         words = r"(?:rows|look|_of|columns_of|answer)"
         asked |= set(re.findall(words + r'\((?:db, )?"(\w+/\w+)"', source))
