@@ -19,7 +19,6 @@ from pipeline.readers.checkpoint.opening import open_checkpoint
 from pipeline.readers.checkpoint.pairing import pair
 from pipeline.settings import limits
 from tests.checkpoints import compare, llama, write_megatron, write_safetensors
-from tests.pipeline.test_engines import cluster  # noqa: F401
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import ray
 
 from pipeline.analysis import QUESTIONS, analyze_dump, run_store
 from pipeline.database import RunDatabase
@@ -27,20 +26,6 @@ from pipeline.tasks import Batch, batches, run_batch
 from pipeline.work import Work
 
 from ..dumps import Run, Value, bad
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[None]:
-    """One local Ray for the whole session."""
-    root = str(Path(__file__).resolve().parents[2])
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": root}},
-    )
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture(params=["in this thread", "threads", "processes", "ray"])

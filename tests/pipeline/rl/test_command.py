@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import openpyxl
 import pytest
-import ray
 
 from collectors import SingleComparator
 from collectors.errors import CrossrankError
@@ -84,17 +83,9 @@ def test_a_pair_that_is_not_there_is_unknown_and_told_of(sides, tmp_path: Path, 
     assert "nothing" in capsys.readouterr().err
 
 
-@pytest.fixture(scope="module")
-def engines():
-    ray.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        ignore_reinit_error=True,
-        runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
-    )
-    yield [LocalEngine(1), LocalEngine(2), RayEngine(2, None)]
-    ray.shutdown()
+@pytest.fixture
+def engines(cluster):
+    return [LocalEngine(1), LocalEngine(2), RayEngine(2, None)]
 
 
 def test_every_engine_gives_the_same(compare, sides, engines) -> None:
