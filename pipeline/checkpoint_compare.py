@@ -109,7 +109,7 @@ def compare_checkpoints(
         quiet: no progress on stderr.
 
     Raises:
-        CheckpointError: one of the two is no checkpoint, or nothing of it can be read.
+        ReadError: one of the two is no checkpoint, or nothing of it can be read.
     """
     a = open_checkpoint(question.a, question.layout)
     b = open_checkpoint(question.b, question.layout)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .checkpoint_plan import CHUNK
-from .readers.checkpoint.errors import CheckpointError
-from .readers.checkpoint.files import Array, Files
+from .readers.checkpoint.files import Files
 from .readers.checkpoint.reading import read
 from .readers.checkpoint.tensors import Shape, Tensor, cut, joined, region, transposed
+from .readers.dtypes import Array
+from .readers.errors import ReadError
 
 TOLERANCE = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 """Relative error of one rounding to a dtype; of float32 and float64 it is 1e-6."""
@@ -52,7 +53,7 @@ def hint(suspect: Suspect) -> str:
     with Files() as files:
         try:
             return next(_explanations(suspect, files), "")
-        except CheckpointError:
+        except ReadError:
             return ""
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .readers.checkpoint.errors import CheckpointError
-from .readers.checkpoint.files import Files, dtype_of
+from .readers.checkpoint.files import Files
 from .readers.checkpoint.matching import Pair
 from .readers.checkpoint.reading import read
 from .readers.checkpoint.tensors import Shape, Tensor, region
+from .readers.dtypes import dtype_of
+from .readers.errors import ReadError
 
 CHUNK = 1 << 22
 """Elements that are in memory at a time, where they do not lie in one piece."""
@@ -123,7 +124,7 @@ def _compared(piece: Piece, files: Files) -> tuple[Any, ...]:
 
     try:
         a, b = read(piece.a, files), read(piece.b, files)
-    except CheckpointError as error:
+    except ReadError as error:
         return (piece.pair, *[None] * (len(PIECES) - 2), str(error))
     found = difference(a, b)
     rows = unequal_rows(a, b) if piece.rows and found.unequal else 0

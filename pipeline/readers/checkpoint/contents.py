@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import CheckpointError
-from .files import InMemory, is_known
-from .inert import Array, Record
+from ..dtypes import is_known
+from ..errors import ReadError
+from ..inert import Array, Record
+from .files import InMemory
 from .tensors import Tensor, whole
 from .torch_file import SavedTensor, plain_name
 
@@ -109,7 +110,7 @@ class Contents:
             )
             self.problems.append(Problem("file_unsafe", text))
 
-    def unreadable(self, error: CheckpointError, tensors: tuple[str, ...] = ()) -> None:
+    def unreadable(self, error: ReadError, tensors: tuple[str, ...] = ()) -> None:
         """Note that a file could not be read."""
         self.problems.append(Problem("file_unreadable", str(error), tensors))
 
@@ -123,7 +124,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (dotted name, value) of a nested state; tensors as `Tensor`.
 
     Raises:
-        CheckpointError: it is nested too deeply, or holds too much.
+        ReadError: it is nested too deeply, or holds too much.
     """
     pending = [(name, value, 0)]
     for _ in range(MOST_NODES):
@@ -131,14 +132,14 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             return
         path, node, depth = pending.pop()
         if depth > MOST_DEPTH:
-            raise CheckpointError(f"its state is nested without end at {path[:60]}")
+            raise ReadError(f"its state is nested without end at {path[:60]}")
         parts = _parts(node)
         if parts is None:
             yield path, leaf(node)
         else:
             named = [(f"{path}.{key}" if path else str(key), part) for key, part in parts]
             pending += [(key, part, depth + 1) for key, part in reversed(named)]
-    raise CheckpointError(f"its state has more than {MOST_NODES:,} entries")
+    raise ReadError(f"its state has more than {MOST_NODES:,} entries")
 
 
 def leaf(value: Any) -> Any:

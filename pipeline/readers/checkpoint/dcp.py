@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dtypes import SHORT, Array
+from ..errors import ReadError
+from ..inert import unpickle
 from .contents import Contents, Problem, is_opaque, leaves
-from .errors import CheckpointError
-from .files import SHORT, Array, Files
-from .inert import unpickle
+from .files import Files
 from .tensors import Shape, Tensor, placed, whole
 from .torch_file import KNOWN, SavedTensor, plain_name, read_torch_file
 
@@ -48,7 +49,7 @@ class Item:
         """Return it; only its place is read now."""
         value = read_torch_file(self.path, self.offset, self.length).value
         if not isinstance(value, SavedTensor) or value.shape != self.shape:
-            raise CheckpointError(
+            raise ReadError(
                 f"{self.path}: the item at byte {self.offset} is not the tensor of shape "
                 f"{list(self.shape)} that {METADATA} names"
             )
@@ -61,7 +62,7 @@ def read_dcp(path: Path) -> Contents:
     """Return what a folder with `.metadata` holds.
 
     Raises:
-        CheckpointError: its `.metadata` cannot be read.
+        ReadError: its `.metadata` cannot be read.
     """
     contents = Contents(str(path), "torch distributed", facts={"files": 0})
     meta = _metadata(contents, path / METADATA)
@@ -88,7 +89,7 @@ def read_dcp(path: Path) -> Contents:
             continue
         try:
             _add(contents, path, name, entry, found)
-        except CheckpointError as error:
+        except ReadError as error:
             contents.unreadable(error, (name,))
     return contents
 
@@ -97,18 +98,18 @@ def _metadata(contents: Contents, file: Path) -> dict[str, Any]:
     try:
         value, unsafe = unpickle(file.read_bytes(), KNOWN, _no_storage)
     except OSError as error:
-        raise CheckpointError(f"{file} cannot be read: {error.strerror}") from None
-    except CheckpointError as error:
-        raise CheckpointError(f"{file}: {error}") from None
+        raise ReadError(f"{file} cannot be read: {error.strerror}") from None
+    except ReadError as error:
+        raise ReadError(f"{file}: {error}") from None
     contents.unsafe(str(file), unsafe)
     fields: dict[str, Any] = getattr(value, "fields", {})
     if "state_dict_metadata" not in fields:
-        raise CheckpointError(f"{file} is no metadata of torch.distributed.checkpoint")
+        raise ReadError(f"{file} is no metadata of torch.distributed.checkpoint")
     return fields
 
 
 def _no_storage(pid: Any) -> Any:
-    raise CheckpointError("names a storage")
+    raise ReadError("names a storage")
 
 
 def _add(
@@ -138,9 +139,9 @@ def _tensor(path: Path, name: str, fields: dict[str, Any], found: dict[Any, Any]
         at, shape = tuple(chunk.fields["offsets"]), tuple(chunk.fields["sizes"])
         info = found.get(at)
         if info is None:
-            raise CheckpointError(f"{path / METADATA} says of no file where {name} lies at {at}")
+            raise ReadError(f"{path / METADATA} says of no file where {name} lies at {at}")
         if info.get("transform_descriptors"):
-            raise CheckpointError(
+            raise ReadError(
                 f"{path / info['relative_path']} is compressed; save it without extensions"
             )
         file = str(path / info["relative_path"])
@@ -148,7 +149,7 @@ def _tensor(path: Path, name: str, fields: dict[str, Any], found: dict[Any, Any]
         parts.append((at, whole(item, dtype)))
     tensor = placed(tuple(fields["size"]), parts)
     if not tensor.whole:
-        raise CheckpointError(f"{path / METADATA}: chunks of {name} are missing or overlap")
+        raise ReadError(f"{path / METADATA}: chunks of {name} are missing or overlap")
     return tensor
 
 

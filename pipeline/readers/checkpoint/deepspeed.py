@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..errors import ReadError
 from .contents import MASTER, Contents, Problem, leaf, leaves
-from .errors import CheckpointError
 from .flat import shaped
 from .tensors import Shape, Tensor, cut, joined
 from .torch_file import read_torch_file
@@ -34,7 +34,7 @@ def read_deepspeed(path: Path, folder: Path) -> Contents:
     ranks = [models[key] for key in sorted(models) if key[1] == 0]
     states = [optimizers[key]["optimizer_state_dict"] for key in sorted(optimizers) if key[1] == 0]
     if not ranks:
-        raise CheckpointError(f"{folder} has no *_model_states.pt that can be read")
+        raise ReadError(f"{folder} has no *_model_states.pt that can be read")
     world = ranks[0].get("dp_world_size") or len(states)
     sharded = isinstance(ranks[0].get("param_shapes"), list) and bool(states)
     stage = 0 if not sharded else 3 if "fp32_flat_groups" in states[0] else 2
@@ -67,7 +67,7 @@ def _load(contents: Contents, folder: Path, pattern: re.Pattern[str]) -> dict[tu
             continue
         try:
             saved = read_torch_file(str(file))
-        except CheckpointError as error:
+        except ReadError as error:
             contents.unreadable(error)
             continue
         contents.unsafe(str(file), saved.unsafe)
@@ -107,7 +107,7 @@ def _cut(contents: Contents, slot: str, named: dict[str, Shape], flat: Tensor) -
     for name, shape in named.items():
         size = math.prod(shape)
         if at + size > flat.numel:
-            raise CheckpointError(f"{contents.path}: the partitions end within {name}")
+            raise ReadError(f"{contents.path}: the partitions end within {name}")
         contents.optimizer[name, slot] = shaped(cut(flat, at, at + size), tuple(shape))
         at += size
 
@@ -179,5 +179,5 @@ def _joined(parts: list[Any]) -> Tensor:
     """Return flat parts one after the other."""
     flats = [leaf(part) for part in parts]
     if any(not isinstance(flat, Tensor) for flat in flats):
-        raise CheckpointError("a partition of the optimizer is no tensor")
+        raise ReadError("a partition of the optimizer is no tensor")
     return joined([shaped(flat, (flat.numel,)) if len(flat.shape) != 1 else flat for flat in flats])

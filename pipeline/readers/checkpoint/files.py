@@ -6,41 +6,12 @@ import mmap
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-from .errors import CheckpointError
+from ..dtypes import Array, dtype_of
+from ..errors import ReadError
 from .tensors import Shape
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-SHORT = {"half": "float16", "float": "float32", "double": "float64", "int": "int32"} | {
-    "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "complexfloat": "complex64",
-    "complexdouble": "complex128",
-}  # fmt: skip
-"""Other names of dtypes -> the short form."""
-
-
-def dtype_of(name: str) -> np.dtype[Any]:
-    """Return the numpy dtype of a short form: `float32`, `bfloat16`, `float8_e4m3fn`.
-
-    Raises:
-        CheckpointError: nothing is known about it.
-    """
-    try:
-        return np.dtype(getattr(ml_dtypes, name, name))
-    except TypeError:
-        raise CheckpointError(f"its dtype {name} is not known") from None
-
-
-def is_known(name: str) -> bool:
-    """Tell whether a dtype can be compared."""
-    try:
-        return dtype_of(name).kind in "biufcV"
-    except CheckpointError:
-        return False
 
 
 class Files:
@@ -62,16 +33,16 @@ class Files:
         """Return the bytes of a file.
 
         Raises:
-            CheckpointError: it cannot be read, or is empty.
+            ReadError: it cannot be read, or is empty.
         """
         if path not in self._maps:
             try:
                 with open(path, "rb") as file:
                     if not os.fstat(file.fileno()).st_size:
-                        raise CheckpointError(f"{path} is empty (0 bytes)")
+                        raise ReadError(f"{path} is empty (0 bytes)")
                     self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
-                raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+                raise ReadError(f"{path} cannot be read: {error.strerror}") from None
         return self._maps[path]
 
 
@@ -103,7 +74,7 @@ class InFile:
         mapped = files.bytes(self.path)
         count = extent(self.shape, self.strides)
         if self.offset + count * dtype.itemsize > len(mapped):
-            raise CheckpointError(f"{self.path} is shorter than when it was looked at")
+            raise ReadError(f"{self.path} is shorter than when it was looked at")
         flat = np.frombuffer(mapped, dtype, count, self.offset)
         if self.strides is None:
             return flat.reshape(self.shape)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .files import InFile, dtype_of
+from ..dtypes import dtype_of
+from .files import InFile
 from .tensors import Box, Shape, Tensor
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from .errors import CheckpointError
+from ..errors import ReadError
 from .tensors import Tensor, cut, joined, selected
 
 FOLDER = Path(__file__).resolve().parent / "layouts"
@@ -120,7 +120,7 @@ def family(name: str, extra: str = "") -> Family:
     """Return the rules of a family, with those of a user's file before them.
 
     Raises:
-        CheckpointError: a rule does not make sense.
+        ReadError: a rule does not make sense.
     """
     tables = [_table(Path(extra))] if extra else []
     tables.append(_table(FOLDER / f"{name}.yaml"))
@@ -135,18 +135,18 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         table = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CheckpointError(f"{path}: the layout rules cannot be read ({error})") from None
+        raise ReadError(f"{path}: the layout rules cannot be read ({error})") from None
     if not isinstance(table, dict) or set(table) - {"renames", "spellings", "rules"}:
-        raise CheckpointError(f"{path}: expected a mapping of renames, spellings and rules")
+        raise ReadError(f"{path}: expected a mapping of renames, spellings and rules")
     return table
 
 
 def _rule(given: Any) -> Rule:
     if not isinstance(given, dict) or not {"name", "parts"} <= set(given):
-        raise CheckpointError(f"layout rule {given}: expected at least name and parts")
+        raise ReadError(f"layout rule {given}: expected at least name and parts")
     layout, split = given.get("layout", "one"), given.get("split", "")
     if layout not in LAYOUTS or split not in ("", "rows", "columns", "copy"):
-        raise CheckpointError(
+        raise ReadError(
             f"layout rule {given['name']}: layout is one of {', '.join(LAYOUTS)}; "
             "split is rows, columns or copy"
         )

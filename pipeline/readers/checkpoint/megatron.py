@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..errors import ReadError
 from .contents import Contents, Problem, Replica, leaves
-from .errors import CheckpointError
 from .layouts import Family, family
 from .megatron_model import is_gated, layer_numbers, model_config, per_expert
 from .tensors import Tensor, cut, joined
@@ -43,13 +43,13 @@ def read_megatron(path: Path, folder: Path, extra: str = "") -> Contents:
     """Return what the folder of one iteration holds.
 
     Raises:
-        CheckpointError: not one of its files can be read.
+        ReadError: not one of its files can be read.
     """
     contents = Contents(str(path), "megatron", "megatron", facts={"folder": folder.name})
     states = _load(contents, folder)
     if not states:
         told = "; ".join(p.text for p in contents.problems)
-        raise CheckpointError(f"{folder}: no {FILE} can be read. {told}".strip())
+        raise ReadError(f"{folder}: no {FILE} can be read. {told}".strip())
     args = _args(states)
     sizes = {key: args.get(f"{word}_model_parallel_size") or 1 for key, word in SIZES.items()}
     contents.facts |= {**sizes, "vpp": args.get("virtual_pipeline_model_parallel_size") or 1}
@@ -82,8 +82,8 @@ def _load(contents: Contents, folder: Path) -> dict[str, dict[str, Any]]:
         try:
             saved = read_torch_file(str(file))
             if not isinstance(saved.value, dict):
-                raise CheckpointError(f"{file}: it holds no state")
-        except CheckpointError as error:
+                raise ReadError(f"{file}: it holds no state")
+        except ReadError as error:
             contents.unreadable(error)
             continue
         contents.unsafe(str(file), saved.unsafe)

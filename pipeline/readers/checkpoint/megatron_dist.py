@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..errors import ReadError
 from .contents import Contents
 from .dcp import read_dcp
-from .errors import CheckpointError
 from .layouts import family
 from .megatron_model import is_gated, model_config, unstacked
 from .torch_file import read_torch_file
@@ -50,7 +50,7 @@ def _args(contents: Contents, file: Path) -> dict[str, Any]:
         return {}
     try:
         saved = read_torch_file(str(file))
-    except CheckpointError as error:
+    except ReadError as error:
         contents.unreadable(error)
         return {}
     contents.unsafe(str(file), saved.unsafe)

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..dtypes import dtype_of
+from ..errors import ReadError
 from .contents import Contents
-from .errors import CheckpointError
-from .files import Files, InFile, dtype_of
+from .files import Files, InFile
 from .flat import shaped
 from .reading import read
 from .tensors import Tensor, joined, whole
@@ -38,7 +39,7 @@ def is_mindspore(path: Path) -> bool:
     try:
         _, at = _varint(head, 1)
         return head[at : at + 1] == b"\x0a" and 0 < head[at + 1] < 0x80
-    except CheckpointError:
+    except ReadError:
         return False
 
 
@@ -47,7 +48,7 @@ def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
     contents.family = "mindspore"
     try:
         records = _records(str(path))
-    except CheckpointError as error:
+    except ReadError as error:
         contents.unreadable(error)
         return
     for tag, value in records.items():
@@ -88,8 +89,8 @@ def _records(path: str) -> dict[str, Any]:
                 first = found.setdefault(record.tag, record)
                 if first is not record:
                     first.pieces += record.pieces
-        except (CheckpointError, UnicodeDecodeError) as error:
-            raise CheckpointError(
+        except (ReadError, UnicodeDecodeError) as error:
+            raise ReadError(
                 f"{path}: record at byte {at} cannot be read ({error}); cut off, or saved with "
                 "enc_key: an encrypted checkpoint must be decrypted first"
             ) from None
@@ -104,17 +105,17 @@ def _check_crc(path: str, mapped: mmap.mmap, end: int) -> None:
             with view[at : min(end, at + 2**24)] as piece:
                 real = zlib.crc32(piece, real)
     if told != real:
-        raise CheckpointError(f"{path}: its checksum does not fit; the file is damaged")
+        raise ReadError(f"{path}: its checksum does not fit; the file is damaged")
 
 
 def _record(data: mmap.mmap, at: int, end: int) -> tuple[_Record, int]:
     """Return one record, and where the next begins."""
     if data[at] != 0x0A:
-        raise CheckpointError("not a record")
+        raise ReadError("not a record")
     size, at = _varint(data, at + 1)
     stop = at + size
     if stop > end:
-        raise CheckpointError("cut off")
+        raise ReadError("cut off")
     record = _Record()
     for number, start, length in _fields(data, at, stop):
         if number == 1:
@@ -149,7 +150,7 @@ def _fields(data: mmap.mmap, at: int, stop: int) -> list[tuple[int, int, int]]:
             found.append((key >> 3, at, value))
             at += value
         else:
-            raise CheckpointError("not a field")
+            raise ReadError("not a field")
     return found
 
 
@@ -170,7 +171,7 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise CheckpointError("cut off")
+    raise ReadError("cut off")
 
 
 def _value(path: str, data: mmap.mmap, record: _Record) -> Any:
@@ -185,5 +186,5 @@ def _value(path: str, data: mmap.mmap, record: _Record) -> Any:
     shape = () if record.dims == (0,) and flat.numel == 1 else record.dims
     if flat.numel != math.prod(shape):
         text = f"{record.tag} holds {flat.numel} elements, not those of {list(shape)}"
-        raise CheckpointError(f"{path}: {text}; it is damaged")
+        raise ReadError(f"{path}: {text}; it is damaged")
     return shaped(flat, shape)

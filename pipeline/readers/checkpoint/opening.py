@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..errors import ReadError
 from . import mindspore, plain, safetensors
 from .contents import Contents, Problem
 from .dcp import METADATA, read_dcp
 from .deepspeed import MODEL, read_deepspeed
-from .errors import CheckpointError
 from .megatron import FILE, FOLDER, read_megatron
 from .megatron_dist import is_megatron, read_megatron_dist
 
@@ -49,7 +49,7 @@ def open_checkpoint(path: Path, layout: str = "") -> Contents:
         layout: a YAML file with more layout rules.
 
     Raises:
-        CheckpointError: there is no checkpoint, or nothing of it can be read.
+        ReadError: there is no checkpoint, or nothing of it can be read.
     """
     if path.is_file():
         contents = Contents(str(path), "file")
@@ -57,11 +57,11 @@ def open_checkpoint(path: Path, layout: str = "") -> Contents:
         _expect_something(contents)
         return contents
     if not path.is_dir():
-        raise CheckpointError(f"{path} does not exist; expected a checkpoint's file or folder")
+        raise ReadError(f"{path} does not exist; expected a checkpoint's file or folder")
     try:
         contents = _open_folder(path, layout)
     except SURPRISES as error:
-        raise CheckpointError(
+        raise ReadError(
             f"{path} holds something else than its files promise ({_words(error)})"
         ) from None
     contents.config |= _config(path, contents.config)
@@ -75,7 +75,7 @@ def _words(error: Exception) -> str:
 
 def _expect_something(contents: Contents) -> None:
     if not (contents.tensors or contents.unmerged or contents.optimizer or contents.problems):
-        raise CheckpointError(f"{contents.path} holds no tensor")
+        raise ReadError(f"{contents.path} holds no tensor")
 
 
 def _open_folder(path: Path, layout: str) -> Contents:
@@ -94,7 +94,7 @@ def _open_folder(path: Path, layout: str) -> Contents:
             return _open_index(path, path / name)
     files = sorted(p for p in path.iterdir() if p.suffix in SUFFIXES and p.is_file())
     if not files:
-        raise CheckpointError(
+        raise ReadError(
             f"{path} holds no checkpoint: expected one of {', '.join(SUFFIXES)}, {METADATA}, "
             f"{TRACKER}, mp_rank_*, or *_model_states.pt"
         )
@@ -110,7 +110,7 @@ def _iteration(path: Path) -> Path:
     name = text if text == "release" else f"iter_{int(text):07d}" if text.isdecimal() else ""
     folder = path / name
     if not name or not folder.is_dir():
-        raise CheckpointError(
+        raise ReadError(
             f"{tracker} says {text[:40]!r}, and there is no such folder; give the folder of an "
             "iteration"
         )
@@ -139,7 +139,7 @@ def _tag(path: Path) -> Path | None:
     if latest.is_file():
         folder = path / latest.read_text(errors="replace").strip()
         if not folder.is_dir():
-            raise CheckpointError(f"{latest} names {folder.name}, which is not there")
+            raise ReadError(f"{latest} names {folder.name}, which is not there")
         return folder
     return path if any(MODEL.fullmatch(p.name) for p in path.iterdir()) else None
 
@@ -150,7 +150,7 @@ def _open_index(path: Path, index: Path) -> Contents:
         named: dict[str, str] = json.loads(index.read_text())["weight_map"]
         shards = sorted(set(named.values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{index} cannot be read ({error})") from None
+        raise ReadError(f"{index} cannot be read ({error})") from None
     kind = "safetensors" if index.name == INDEXES[0] else "torch"
     contents = Contents(str(path), kind, facts={"shards": len(shards)})
     for shard in shards:
@@ -215,7 +215,7 @@ def _add_file(contents: Contents, path: Path, prefix: str = "") -> None:
         add(contents, path, prefix)
     except SURPRISES as error:
         text = f"{path} holds something else than its kind does ({_words(error)})"
-        contents.unreadable(CheckpointError(text))
+        contents.unreadable(ReadError(text))
 
 
 def _config(path: Path, given: dict[str, Any]) -> dict[str, Any]:

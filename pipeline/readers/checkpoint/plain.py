@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ReadError
 from .contents import MASTER, Contents, leaf, leaves
-from .errors import CheckpointError
 from .files import InFile, InMemory
 from .tensors import Tensor, whole
 from .torch_file import read_torch_file
@@ -28,9 +28,9 @@ def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
         saved = read_torch_file(str(path))
         contents.unsafe(str(path), saved.unsafe)
         _add(contents, saved.value, path, prefix)
-    except CheckpointError as error:
+    except ReadError as error:
         text = str(error) if str(path) in str(error) else f"{path}: {error}"
-        contents.unreadable(CheckpointError(text))
+        contents.unreadable(ReadError(text))
 
 
 def _add(contents: Contents, value: Any, path: Path, prefix: str) -> None:
@@ -107,7 +107,7 @@ def add_npy(contents: Contents, path: Path, prefix: str = "") -> None:
         big = found.dtype.byteorder == ">"
         offset = path.stat().st_size - size
     except (ValueError, EOFError, OSError) as error:
-        contents.unreadable(CheckpointError(f"{path} is no array of numbers ({error})"))
+        contents.unreadable(ReadError(f"{path} is no array of numbers ({error})"))
         return
     array = InFile(str(path), offset, dtype, found.shape, order, big)
     contents.add_leaf(prefix.removesuffix("/") or path.stem, whole(array, dtype))

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from .errors import CheckpointError
-from .files import Array, Files, dtype_of
+from ..dtypes import Array, dtype_of
+from ..errors import ReadError
+from .files import Files
 from .tensors import NO_AXIS, Box, Shape, Tensor, resolved
 
 
@@ -17,7 +18,7 @@ def read(
     """Return a box of a tensor; all of it by default.
 
     Raises:
-        CheckpointError: a part of the box is in no file.
+        ReadError: a part of the box is in no file.
     """
     zeros, axes = (0,) * len(tensor.shape), tuple(range(len(tensor.shape)))
     shape = tensor.shape if shape is None else shape
@@ -25,7 +26,7 @@ def read(
     if len(boxes) == 1 and boxes[0].shape == shape:
         return _part(boxes[0], files)
     if sum(math.prod(box.shape) for box in boxes) != math.prod(shape):
-        raise CheckpointError("a part of the tensor is missing")
+        raise ReadError("a part of the tensor is missing")
     whole = np.empty(shape, dtype_of(tensor.dtype))
     for box in boxes:
         where = tuple(slice(s, s + n) for s, n in zip(box.start, box.shape, strict=True))

@@ -11,9 +11,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+from ..dtypes import dtype_of
+from ..errors import ReadError
 from .contents import Contents, Problem
-from .errors import CheckpointError
-from .files import Files, InFile, dtype_of
+from .files import Files, InFile
 from .tensors import Shape, Tensor, placed, whole
 
 DTYPES = {
@@ -32,36 +33,36 @@ def read_header(path: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors of a file, and the metadata of its header.
 
     Raises:
-        CheckpointError: it is damaged or something else.
+        ReadError: it is damaged or something else.
     """
     with Files() as files:
         mapped = files.bytes(path)
         size = len(mapped)
         length = int.from_bytes(mapped[:8], "little")
         if size < 8 or length > min(LONGEST_HEADER, size - 8):
-            raise CheckpointError(f"{path} is cut off or no safetensors: its header does not fit")
+            raise ReadError(f"{path} is cut off or no safetensors: its header does not fit")
         try:
             header = json.loads(mapped[8 : 8 + length])
             metadata = header.pop("__metadata__", {})
             found = {k: _tensor(path, 8 + length, size, v) for k, v in header.items()}
-        except CheckpointError as error:
-            raise CheckpointError(f"{path}: {error}") from None
+        except ReadError as error:
+            raise ReadError(f"{path}: {error}") from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CheckpointError(f"{path}: its header cannot be read ({error})") from None
+            raise ReadError(f"{path}: its header cannot be read ({error})") from None
     return found, metadata
 
 
 def _tensor(path: str, start: int, size: int, entry: dict[str, Any]) -> Tensor:
     dtype = DTYPES.get(entry["dtype"])
     if dtype is None:
-        raise CheckpointError(f"its dtype {entry['dtype']} is not known")
+        raise ReadError(f"its dtype {entry['dtype']} is not known")
     shape = tuple(int(n) for n in entry["shape"])
     begin, end = entry["data_offsets"]
     need = math.prod(shape) * dtype_of(dtype).itemsize
     if begin < 0 or end - begin != need or min(shape, default=0) < 0:
-        raise CheckpointError("a tensor's place does not fit its shape")
+        raise ReadError("a tensor's place does not fit its shape")
     if start + end > size:
-        raise CheckpointError("is cut off: a tensor reaches beyond its end")
+        raise ReadError("is cut off: a tensor reaches beyond its end")
     return whole(InFile(path, start + begin, dtype, shape), dtype)
 
 
@@ -69,7 +70,7 @@ def add_file(contents: Contents, path: Path, prefix: str = "") -> None:
     """Add the tensors of one file; note it when it cannot be read."""
     try:
         tensors, metadata = read_header(str(path))
-    except CheckpointError as error:
+    except ReadError as error:
         contents.unreadable(error)
         return
     if metadata.get("format") == "ms":
@@ -89,11 +90,11 @@ def read_sliced(path: Path, shards: list[Path]) -> Contents:
             for name, tensor in tensors.items():
                 start = tuple(places[name]["saved_offsets"]) if name in places else ()
                 parts.setdefault(name, []).append((start or (0,) * len(tensor.shape), tensor))
-        except CheckpointError as error:
+        except ReadError as error:
             contents.unreadable(error)
         except (ValueError, KeyError, TypeError) as error:
             text = f"{shard}: where its slices lie cannot be read ({error})"
-            contents.unreadable(CheckpointError(text))
+            contents.unreadable(ReadError(text))
     for name, pieces in parts.items():
         ends = [[s + n for s, n in zip(at, t.shape, strict=True)] for at, t in pieces]
         tensor = placed(tuple(map(max, *ends)) if len(ends) > 1 else tuple(ends[0]), pieces)
@@ -109,5 +110,5 @@ def is_sliced(path: Path) -> bool:
     """Tell whether a file holds slices of tensors."""
     try:
         return SHARDING in read_header(str(path))[1]
-    except CheckpointError:
+    except ReadError:
         return False

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import CheckpointError
-from .files import SHORT, Files, InFile, dtype_of, extent
-from .inert import Known, Record, unpickle
+from ..dtypes import SHORT, dtype_of
+from ..errors import ReadError
+from ..inert import Known, Record, unpickle
+from .files import Files, InFile, extent
 from .tensors import Shape, Tensor, whole
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -55,19 +56,19 @@ class SavedTensor:
         """Return it as a tensor to be read.
 
         Raises:
-            CheckpointError: it reaches beyond its storage.
+            ReadError: it reaches beyond its storage.
         """
         if self.storage.place is None:
-            raise CheckpointError("a tensor's storage is missing")
+            raise ReadError("a tensor's storage is missing")
         path, start, size, big = self.storage.place
         itemsize = dtype_of(self.dtype).itemsize
         numbers = (self.offset, *self.shape, *self.strides)
         if len(self.shape) != len(self.strides) or any(
             not isinstance(n, int) or n < 0 for n in numbers
         ):
-            raise CheckpointError("a tensor has a shape that cannot be")
+            raise ReadError("a tensor has a shape that cannot be")
         if (self.offset + extent(self.shape, self.strides)) * itemsize > size:
-            raise CheckpointError("a tensor reaches beyond its storage")
+            raise ReadError("a tensor reaches beyond its storage")
         offset = start + self.offset * itemsize
         in_order = self.strides == _rows(self.shape)
         strides = None if in_order else self.strides
@@ -91,18 +92,18 @@ def read_torch_file(path: str, start: int = 0, length: int | None = None) -> Sav
     """Return what a file of torch.save, or a part of one that is such a file, holds.
 
     Raises:
-        CheckpointError: it is damaged, or something else.
+        ReadError: it is damaged, or something else.
     """
     with Files() as files:
         mapped = files.bytes(path)
         length = len(mapped) - start if length is None else length
         if length < 0 or start + length > len(mapped):
-            raise CheckpointError(f"{path} is cut off: {start + length} bytes are expected")
+            raise ReadError(f"{path} is cut off: {start + length} bytes are expected")
         with memoryview(mapped)[start : start + length] as content:
             try:
                 return _read(path, start, content)
-            except CheckpointError as error:
-                raise CheckpointError(f"{path}: {error}") from None
+            except ReadError as error:
+                raise ReadError(f"{path}: {error}") from None
 
 
 def _read(path: str, start: int, content: memoryview) -> Saved:
@@ -110,7 +111,7 @@ def _read(path: str, start: int, content: memoryview) -> Saved:
     if head[:4] == b"PK\x03\x04":
         return _read_zip(path, start, content)
     if head == GIT_LFS:
-        raise CheckpointError("is a pointer of git-lfs, not the file; fetch it with: git lfs pull")
+        raise ReadError("is a pointer of git-lfs, not the file; fetch it with: git lfs pull")
     return _read_legacy(path, start, content)
 
 
@@ -118,12 +119,12 @@ def _read_zip(path: str, start: int, content: memoryview) -> Saved:
     try:
         archive = zipfile.ZipFile(io.BufferedReader(_View(content)))
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
-        raise CheckpointError(f"is cut off or damaged ({error})") from None
+        raise ReadError(f"is cut off or damaged ({error})") from None
     with archive:
         entries = {info.filename: info for info in archive.infolist()}
         root = next((name[:-8] for name in entries if name.endswith("data.pkl")), None)
         if root is None:
-            raise CheckpointError("is a zip, but none of torch.save: it has no data.pkl")
+            raise ReadError("is a zip, but none of torch.save: it has no data.pkl")
         big = _text(content, entries.get(root + "byteorder")) == b"big"
 
         def storage(pid: Any) -> Storage:
@@ -149,11 +150,11 @@ def _data(content: memoryview, info: zipfile.ZipInfo) -> tuple[int, int]:
     """Return where the bytes of a stored entry lie, and how many."""
     head = content[info.header_offset : info.header_offset + 30]
     if len(head) < 30 or info.compress_type != zipfile.ZIP_STORED:
-        raise CheckpointError(f"entry {info.filename} is compressed or cut off")
+        raise ReadError(f"entry {info.filename} is compressed or cut off")
     name, extra = struct.unpack("<HH", head[26:30])
     offset = info.header_offset + 30 + name + extra
     if offset + info.file_size > len(content):
-        raise CheckpointError(f"entry {info.filename} is cut off")
+        raise ReadError(f"entry {info.filename} is cut off")
     return offset, info.file_size
 
 
@@ -188,11 +189,11 @@ def _place(
     """Tell storages where they lie: one after the other, each behind its number of elements."""
     for storage in found:
         if storage is None or at + 8 > len(data):
-            raise CheckpointError("is cut off: storages are missing")
+            raise ReadError("is cut off: storages are missing")
         (count,) = struct.unpack_from("<q", data, at)
         size = count * (dtype_of(storage.dtype).itemsize if storage.dtype else 1)
         if count < 0 or at + 8 + size > len(data):
-            raise CheckpointError("is cut off in the middle of a storage")
+            raise ReadError("is cut off in the middle of a storage")
         storage.place = (path, start + at + 8, size, big)
         at += 8 + size
 
@@ -200,10 +201,10 @@ def _place(
 def _storage(pid: Any) -> Storage:
     """Return the storage of a persistent id: ('storage', class, key, device, elements)."""
     if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage":
-        raise CheckpointError("names an object outside of the file that is no storage")
+        raise ReadError("names an object outside of the file that is no storage")
     name = getattr(pid[1], "path", "").rpartition(".")[2]
     if not name.endswith("Storage"):
-        raise CheckpointError(f"names a storage of unknown class {name}")
+        raise ReadError(f"names a storage of unknown class {name}")
     kind = name.removesuffix("Storage")
     dtype = "" if kind == "Untyped" else _short(kind.lower())
     return Storage(dtype, pid[4] if isinstance(pid[4], int) else 0)
@@ -226,7 +227,7 @@ def _typed_tensor(
 
 def _saved(storage: Any, offset: Any, shape: Any, strides: Any, dtype: str) -> SavedTensor:
     if not isinstance(storage, Storage):
-        raise CheckpointError("a tensor has no storage")
+        raise ReadError("a tensor has no storage")
     return SavedTensor(storage, offset, tuple(shape), tuple(strides), dtype)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.readers.checkpoint.errors import CheckpointError
+from pipeline.readers.errors import ReadError
 from tests.checkpoints import compare
 from tests.conftest import DATA
 
@@ -44,7 +44,7 @@ def test_flipped_and_cut_bytes(tmp_path: Path, name: str) -> None:
         file.write_bytes(data)
         try:
             result = compare(good, bad, optimizer=True)
-        except CheckpointError as error:
+        except ReadError as error:
             told.append(str(bad) in str(error))
         else:
             assert result["verdict"] in ("same", "different", "unknown")

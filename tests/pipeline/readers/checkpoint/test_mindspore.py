@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from pipeline.readers.checkpoint.errors import CheckpointError
 from pipeline.readers.checkpoint.opening import open_checkpoint
+from pipeline.readers.errors import ReadError
 from tests.checkpoints import compare
 
 
@@ -102,5 +102,5 @@ def test_bfloat16(tmp_path: Path) -> None:
     (tmp_path / "a.ckpt").write_bytes(record("w", (2,), "BFloat16", b"\x80\x3f\x00\x40"))
     contents = open_checkpoint(tmp_path / "a.ckpt")
     assert contents.tensors["w"].dtype == "bfloat16"
-    with pytest.raises(CheckpointError, match="does not exist"):
+    with pytest.raises(ReadError, match="does not exist"):
         open_checkpoint(tmp_path / "b.ckpt")

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.readers.checkpoint.errors import CheckpointError
 from pipeline.readers.checkpoint.files import Files, InFile, InMemory
 from pipeline.readers.checkpoint.flat import shaped
 from pipeline.readers.checkpoint.reading import read
@@ -25,6 +24,7 @@ from pipeline.readers.checkpoint.tensors import (
     transposed,
     whole,
 )
+from pipeline.readers.errors import ReadError
 
 
 def made(*shape: int) -> tuple[Tensor, np.ndarray]:
@@ -123,7 +123,7 @@ def test_a_missing_part_is_an_error() -> None:
     tensor, _ = made(4, 2)
     hole = placed((6, 2), [((0, 0), tensor)])
     assert not hole.whole
-    with Files() as files, pytest.raises(CheckpointError, match="missing"):
+    with Files() as files, pytest.raises(ReadError, match="missing"):
         read(hole, files)
     same(region(hole, (1, 0), (3, 2)), np.arange(8, dtype=np.int32).reshape(4, 2)[1:])
 
@@ -141,5 +141,5 @@ def test_a_file_that_was_cut_meanwhile(tmp_path: Path) -> None:
     np.zeros(10, np.float32).tofile(tmp_path / "x")
     tensor = whole(InFile(str(tmp_path / "x"), 0, "float32", (10,)), "float32")
     (tmp_path / "x").write_bytes(b"short")
-    with Files() as files, pytest.raises(CheckpointError, match="shorter"):
+    with Files() as files, pytest.raises(ReadError, match="shorter"):
         read(tensor, files)

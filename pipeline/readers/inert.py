@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .errors import CheckpointError
+from .errors import ReadError
 
 HARMLESS = {
     *("argparse.Namespace", "collections.Counter", "collections.deque", "types.SimpleNamespace"),
@@ -129,20 +129,20 @@ def unpickle(
         storage: makes a value of a persistent id.
 
     Raises:
-        CheckpointError: it is cut or no pickle.
+        ReadError: it is cut or no pickle.
     """
     loader = _Loader(io.BytesIO(file) if isinstance(file, bytes) else file)
     loader.prepare(known, storage)
     try:
         return loader.load(), loader.unsafe
     except (RecursionError, MemoryError) as error:
-        raise CheckpointError(f"its pickle is built to exhaust memory ({error})") from None
-    except CheckpointError:
+        raise ReadError(f"its pickle is built to exhaust memory ({error})") from None
+    except ReadError:
         raise
     except Exception as error:
         # a hostile pickle can make the loader fail in any way
         unsafe = f"; it names {', '.join(loader.unsafe)}" if loader.unsafe else ""
-        raise CheckpointError(f"its pickle cannot be read: {error}{unsafe}") from None
+        raise ReadError(f"its pickle cannot be read: {error}{unsafe}") from None
 
 
 class _Loader(pickle._Unpickler):
@@ -225,7 +225,7 @@ class DType:
 
 def _encode(text: str, encoding: str = "latin1") -> bytes:
     if encoding not in ("latin1", "latin-1", "ascii", "utf-8"):
-        raise CheckpointError(f"its pickle encodes text as {encoding}")
+        raise ReadError(f"its pickle encodes text as {encoding}")
     return text.encode(encoding)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.readers.checkpoint.errors import CheckpointError
-from pipeline.readers.checkpoint.inert import STANDARD, Plain, Record, unpickle
 from pipeline.readers.checkpoint.torch_file import KNOWN, read_torch_file
+from pipeline.readers.errors import ReadError
+from pipeline.readers.inert import STANDARD, Plain, Record, unpickle
 from tests.checkpoints import compare
 
 
@@ -155,9 +155,9 @@ def test_every_way_to_name_is_seen(how: str) -> None:
 )
 def test_what_is_broken_is_an_error(data: bytes) -> None:
     def storage(pid: Any) -> Any:
-        raise CheckpointError("names no storage")
+        raise ReadError("names no storage")
 
-    with pytest.raises(CheckpointError):
+    with pytest.raises(ReadError):
         unpickle(data, KNOWN, storage)
 
 
@@ -184,7 +184,7 @@ def test_state_cannot_be_set_on_what_is_ours(name: str) -> None:
     slots = b"N}" + text("make") + text("system") + b"s\x86"
     for state in (b"}" + text("make") + b"K\x01s", slots):
         data = b"\x80\x04" + named(module, last, "STACK_GLOBAL") + state + b"b."
-        with pytest.raises(CheckpointError):
+        with pytest.raises(ReadError):
             unpickle(data, KNOWN, lambda pid: pid)
     assert before == (dict(vars(ours)) if isinstance(ours, type) else ours.make)
 
@@ -258,7 +258,7 @@ def test_a_compressed_entry_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "b.pt", "w", zipfile.ZIP_DEFLATED) as target:
         for name, data in content.items():
             target.writestr(name, data)
-    with pytest.raises(CheckpointError, match="compressed"):
+    with pytest.raises(ReadError, match="compressed"):
         read_torch_file(str(tmp_path / "b.pt"))
 
 
