@@ -167,7 +167,8 @@ def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
     rows = store.rows("diff/value_pairs")
     if not rows:
         return
-    from .readers.raw_values import ValuesError, read_values
+    from .readers.errors import ReadError
+    from .readers.raw_values import read_values
     from .real_values import real_errors
 
     for row in rows:
@@ -175,7 +176,7 @@ def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
         try:
             bench = read_values(folders[0][step] / row["bench_path"])
             target = read_values(folders[1][step] / row["path"])
-        except ValuesError:
+        except ReadError:
             continue  # what is on record of them beside their elements decides
         if bench.shape == target.shape:
             place = (step, row["bench_seq"], row["target_seq"], row["slot"])

@@ -72,6 +72,10 @@ class Record:
         self.items: list[Any] = []
         self.called(self.path)
 
+    def __call__(self, *args: Any) -> Record:
+        """Note a call of what a call gave."""
+        return Record(self, *args)
+
     def __setstate__(self, state: Any) -> None:
         self.state = state
 
@@ -98,8 +102,17 @@ class Record:
         return found
 
 
-class Known:
-    """A function of ours under the name of one that is known; nothing can be set on it."""
+class Fixed:
+    """A value of ours that a pickle can hold, but not change."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Any) -> None:
+        raise pickle.UnpicklingError(f"sets the state of a {type(self).__name__}")
+
+
+class Known(Fixed):
+    """A function of ours under the name of one that is known."""
 
     __slots__ = ("make",)
     make: Callable[..., Any]
@@ -113,9 +126,6 @@ class Known:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise pickle.UnpicklingError(f"sets {name} of a function")
-
-    def __setstate__(self, state: Any) -> None:
-        raise pickle.UnpicklingError("sets the state of a function")
 
 
 def unpickle(

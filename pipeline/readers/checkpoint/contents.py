@@ -12,9 +12,10 @@ import numpy as np
 from ..dtypes import is_known
 from ..errors import ReadError
 from ..inert import Array, Record
-from .files import InMemory
+from .files import InFile
+from .saved_tensor import SavedTensor
 from .tensors import Tensor, whole
-from .torch_file import SavedTensor, plain_name
+from .torch_file import plain_name
 
 MOST_NODES, MOST_DEPTH = 5_000_000, 100
 """Beyond these a state is built to exhaust memory: nested without end, or shared without end."""
@@ -151,7 +152,7 @@ def leaf(value: Any) -> Any:
         if numbers.dtype.kind in "biufc":
             native = np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("="))
             kind = str(native.dtype)
-            return whole(InMemory(native.tobytes(), kind, native.shape), kind)
+            return whole(InFile(native.tobytes(), 0, kind, native.shape), kind)
     return value
 
 

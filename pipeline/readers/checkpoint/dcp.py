@@ -18,8 +18,9 @@ from ..errors import ReadError
 from ..inert import unpickle
 from .contents import Contents, Problem, is_opaque, leaves
 from .files import Files
+from .saved_tensor import SavedTensor
 from .tensors import Shape, Tensor, placed, whole
-from .torch_file import KNOWN, SavedTensor, plain_name, read_torch_file
+from .torch_file import KNOWN, plain_name, read_torch_file
 
 METADATA = ".metadata"
 STATE = re.compile(r"(?:optimizer|optim)(?:_\d+)?\.state\.(.+)\.(\w+)")

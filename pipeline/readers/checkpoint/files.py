@@ -48,10 +48,10 @@ class Files:
 
 @dataclass(frozen=True)
 class InFile:
-    """An array in a file.
+    """An array in a file, or in bytes that came inside of one.
 
     Args:
-        path: of the file.
+        path: of the file; or the bytes.
         offset: of the first element, in bytes.
         dtype: in the short form.
         shape: of the array.
@@ -59,7 +59,7 @@ class InFile:
         big_endian: whether the most significant byte comes first.
     """
 
-    path: str
+    path: str | bytes
     offset: int
     dtype: str
     shape: Shape
@@ -71,28 +71,15 @@ class InFile:
         dtype = dtype_of(self.dtype)
         if self.big_endian:
             dtype = dtype.newbyteorder(">")
-        mapped = files.bytes(self.path)
+        mapped = self.path if isinstance(self.path, bytes) else files.bytes(self.path)
         count = extent(self.shape, self.strides)
         if self.offset + count * dtype.itemsize > len(mapped):
-            raise ReadError(f"{self.path} is shorter than when it was looked at")
+            raise ReadError(f"{self.path!s} is shorter than when it was looked at")
         flat = np.frombuffer(mapped, dtype, count, self.offset)
         if self.strides is None:
             return flat.reshape(self.shape)
         steps = tuple(n * dtype.itemsize for n in self.strides)
         return np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False)
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A small array that came inside of something else."""
-
-    data: bytes
-    dtype: str
-    shape: Shape
-
-    def open(self, files: Files) -> Array:
-        """Return it."""
-        return np.frombuffer(self.data, dtype_of(self.dtype)).reshape(self.shape)
 
 
 def extent(shape: Shape, strides: Shape | None) -> int:

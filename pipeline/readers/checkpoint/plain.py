@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ReadError
 from .contents import MASTER, Contents, leaf, leaves
-from .files import InFile, InMemory
+from .files import InFile
 from .tensors import Tensor, whole
 from .torch_file import read_torch_file
 
@@ -86,7 +86,7 @@ def _add_slot(contents: Contents, name: str, slot: str, value: Any) -> None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         # a step is a number or a tensor of float32, by the version of torch
         kind, code = ("float32", "<f") if float(np.float32(value)) == value else ("float64", "<d")
-        number = InMemory(struct.pack(code, value), kind, ())
+        number = InFile(struct.pack(code, value), 0, kind, ())
         contents.optimizer[name, slot] = whole(number, kind)
     else:
         tensor = leaf(value)

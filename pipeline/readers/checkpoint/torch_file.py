@@ -18,61 +18,13 @@ from typing import Any
 from ..dtypes import SHORT, dtype_of
 from ..errors import ReadError
 from ..inert import Known, Record, unpickle
-from .files import Files, InFile, extent
-from .tensors import Shape, Tensor, whole
+from .files import Files
+from .saved_tensor import SavedTensor, Storage
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 GIT_LFS = b"version https://git-lfs"
 
 KnownTensors = Mapping[str, Any]
-
-
-@dataclass
-class Storage:
-    """A run of bytes that tensors are views of.
-
-    Args:
-        dtype: short form; `` for bytes that each tensor gives a dtype.
-        numel: elements, or bytes where there is no dtype.
-        place: (path, offset, bytes, big endian); None until it is known.
-    """
-
-    dtype: str
-    numel: int
-    place: tuple[str, int, int, bool] | None = None
-
-
-@dataclass(frozen=True)
-class SavedTensor:
-    """A tensor as torch.save spells it."""
-
-    storage: Storage
-    offset: int
-    shape: Shape
-    strides: Shape
-    dtype: str
-
-    def tensor(self) -> Tensor:
-        """Return it as a tensor to be read.
-
-        Raises:
-            ReadError: it reaches beyond its storage.
-        """
-        if self.storage.place is None:
-            raise ReadError("a tensor's storage is missing")
-        path, start, size, big = self.storage.place
-        itemsize = dtype_of(self.dtype).itemsize
-        numbers = (self.offset, *self.shape, *self.strides)
-        if len(self.shape) != len(self.strides) or any(
-            not isinstance(n, int) or n < 0 for n in numbers
-        ):
-            raise ReadError("a tensor has a shape that cannot be")
-        if (self.offset + extent(self.shape, self.strides)) * itemsize > size:
-            raise ReadError("a tensor reaches beyond its storage")
-        offset = start + self.offset * itemsize
-        in_order = self.strides == _rows(self.shape)
-        strides = None if in_order else self.strides
-        return whole(InFile(path, offset, self.dtype, self.shape, strides, big), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -106,7 +58,16 @@ def read_torch_file(path: str, start: int = 0, length: int | None = None) -> Sav
                 raise ReadError(f"{path}: {error}") from None
 
 
-def _read(path: str, start: int, content: memoryview) -> Saved:
+def read_torch_bytes(content: bytes) -> Saved:
+    """Return what a file of torch.save inside of another holds.
+
+    Raises:
+        ReadError: it is damaged, or something else.
+    """
+    return _read(content, 0, memoryview(content))
+
+
+def _read(path: str | bytes, start: int, content: memoryview) -> Saved:
     head = bytes(content[: len(GIT_LFS)])
     if head[:4] == b"PK\x03\x04":
         return _read_zip(path, start, content)
@@ -115,7 +76,7 @@ def _read(path: str, start: int, content: memoryview) -> Saved:
     return _read_legacy(path, start, content)
 
 
-def _read_zip(path: str, start: int, content: memoryview) -> Saved:
+def _read_zip(path: str | bytes, start: int, content: memoryview) -> Saved:
     try:
         archive = zipfile.ZipFile(io.BufferedReader(_View(content)))
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError) as error:
@@ -158,7 +119,7 @@ def _data(content: memoryview, info: zipfile.ZipInfo) -> tuple[int, int]:
     return offset, info.file_size
 
 
-def _read_legacy(path: str, start: int, content: memoryview) -> Saved:
+def _read_legacy(path: str | bytes, start: int, content: memoryview) -> Saved:
     """Return what the old form, or one plain pickle, holds."""
     file = io.BufferedReader(_View(content))
     storages: dict[str, Storage] = {}
@@ -184,7 +145,7 @@ def _read_legacy(path: str, start: int, content: memoryview) -> Saved:
 
 
 def _place(
-    path: str, start: int, data: memoryview, at: int, found: list[Storage | None], big: bool
+    path: str | bytes, start: int, data: memoryview, at: int, found: list[Storage | None], big: bool
 ) -> None:
     """Tell storages where they lie: one after the other, each behind its number of elements."""
     for storage in found:
@@ -234,15 +195,6 @@ def _saved(storage: Any, offset: Any, shape: Any, strides: Any, dtype: str) -> S
 def _from_type(function: Any, kind: Any, args: Any, state: Any = None) -> Any:
     """Return a tensor of a subclass, or of a tensor with attributes, as the tensor it is."""
     return function(*args) if isinstance(function, Known) else Record(function, kind, args, state)
-
-
-def _rows(shape: Shape) -> Shape:
-    """Return the strides of an array whose rows lie one after the other."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 class _View(io.RawIOBase):

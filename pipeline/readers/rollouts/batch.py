@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .inert import Tensor
+from ..checkpoint.saved_tensor import SavedTensor
+from ..inert import Array as Pickled
 from .names import canonical
 from .part import Array, Value, number_value, ragged_value, text_value
 
@@ -21,6 +22,7 @@ def dict_values(batch: Mapping[str, Any], rename: Mapping[str, str] | None = Non
     """
     found = []
     for name, content in batch.items():
+        content = content.value if isinstance(content, Pickled) else content
         text = is_text(content)
         key = (rename or {}).get(name) or canonical(name, text=text)
         value = _value(key, content, text)
@@ -31,7 +33,9 @@ def dict_values(batch: Mapping[str, Any], rename: Mapping[str, str] | None = Non
 
 def numbers(content: Any) -> Array:
     """Return the elements of a tensor, an array or a list."""
-    return content.array if isinstance(content, Tensor) else np.asarray(content)
+    if isinstance(content, SavedTensor):
+        return content.array()
+    return np.asarray(content.value if isinstance(content, Pickled) else content)
 
 
 def is_text(content: Any) -> bool:
@@ -43,8 +47,8 @@ def is_text(content: Any) -> bool:
 def _value(key: str, content: Any, text: bool) -> Value | None:
     if text:
         return text_value(0, key, [str(one) for one in content])
-    if isinstance(content, Tensor):
-        return Value(0, key, "", content.dtype, content.array.shape, content.array)
+    if isinstance(content, SavedTensor):
+        return Value(0, key, "", content.dtype, content.shape, content.array())
     if isinstance(content, (bool, int, float)):
         return number_value(0, key, content)
     if isinstance(content, np.ndarray) and content.dtype != object:
@@ -57,6 +61,6 @@ def _value(key: str, content: Any, text: bool) -> Value | None:
         if all(row.dtype.kind in "biuf" for row in rows):
             if all(row.ndim == 0 for row in rows):
                 return number_value(0, key, np.array(rows))
-            dtypes = {one.dtype for one in content if isinstance(one, Tensor)}
+            dtypes = {one.dtype for one in content if isinstance(one, SavedTensor)}
             return ragged_value(0, key, rows, dtypes.pop() if len(dtypes) == 1 else "")
     return None

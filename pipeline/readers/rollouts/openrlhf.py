@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..checkpoint.saved_tensor import SavedTensor
+from ..inert import Record
 from .batch import dict_values, numbers
-from .inert import Inert, Tensor
 from .part import Array, Value
 from .sequence import split_sequences
 
@@ -41,7 +42,7 @@ def values(content: Any) -> list[Value]:
     for name, key in TOKENS.items():
         one = fields.get(name)
         if one is not None and numbers(one).ndim == 2:
-            dtype = one.dtype if isinstance(one, Tensor) else ""
+            dtype = one.dtype if isinstance(one, SavedTensor) else ""
             tokens[key] = _at_token(numbers(fields.pop(name)), ids.shape[1]), dtype
     if "index" in fields:
         fields["uid"] = fields.pop("index")
@@ -54,6 +55,6 @@ def _at_token(array: Array, width: int) -> Array:
 
 
 def _fields(content: Any) -> dict[str, Any]:
-    if isinstance(content, Inert) and isinstance(content.state, dict):
-        return content.state
+    if isinstance(content, Record):
+        return content.fields
     return content if isinstance(content, dict) else {}

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from collectors.errors import CrossrankError
+from ..errors import ReadError
 
 Array = npt.NDArray[Any]
-
-
-class ReadError(CrossrankError):
-    """A file of RL data that cannot be read: which, why, what to do."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from collectors.layout import ROLLOUT, shard_dirs
 from collectors.schema import ROLLOUTS
 
-from .dtypes import decode
+from ..dtypes import dtype_of, widened
+from ..errors import ReadError
 from .names import TEXTS, canonical
-from .part import Part, ReadError, Value, ragged_value, text_value, wanted
+from .part import Part, Value, ragged_value, text_value, wanted
 
 MODULE = "shards"
 
@@ -112,7 +113,7 @@ def _value(
     if kind == "text":
         value = text_value(number, canonical(name, text=True), texts.as_py())
         return replace(value, entry=place, name=name)
-    flat = decode(data.as_buffer(), kind)
+    flat = widened(np.frombuffer(data.as_buffer(), dtype_of(kind)))
     if lengths.is_valid:
         ends = np.cumsum(lengths.as_py())
         rows = np.split(flat, ends[:-1]) if len(ends) else []

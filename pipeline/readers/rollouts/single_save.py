@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import ReadError
 from .names import canonical
-from .part import Part, ReadError, Value, wanted
+from .part import Part, Value, wanted
 
 MODULE = "single_save"
 _STEP, _RANK, _MICRO = (re.compile(rf"{name}(\d+)$") for name in ("step", "rank", "micro_step"))

@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from ..errors import ReadError
 from .names import canonical
-from .part import Part, ReadError, Value, number_value, ragged_value, text_value, wanted
+from .part import Part, Value, number_value, ragged_value, text_value, wanted
 
 MODULE = "text_files"
 TEXT_COLUMNS = ("uid", "request_id", "prompt_text", "response_text", "gts", "finish_reason")

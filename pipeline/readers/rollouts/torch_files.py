@@ -7,9 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..errors import ReadError
 from . import areal, openrlhf, slime, trl, verl
-from .inert import open_inert
-from .part import Part, ReadError, Value, wanted
+from .opening import open_saved
+from .part import Part, Value, wanted
 
 MODULE = "torch_files"
 TRAINERS = (verl, slime, openrlhf, areal, trl)
@@ -38,10 +39,17 @@ def keys(part: Part) -> set[str]:
 
 @lru_cache(maxsize=2)
 def _values(file: str) -> list[Value]:
-    content: Any = open_inert(Path(file))
-    for trainer in TRAINERS:
-        if trainer.recognises(content):
-            return list(trainer.values(content))
+    try:
+        content: Any = open_saved(file, Path(file).stat().st_size)
+        for trainer in TRAINERS:
+            if trainer.recognises(content):
+                return list(trainer.values(content))
+    except Exception as error:  # what is in a file of others can be wrong in any way
+        reason = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
+        raise ReadError(
+            f"{file} cannot be read ({type(error).__name__}: {reason}); expected a file of "
+            "torch.save or pickle; write it again"
+        ) from None
     raise ReadError(
         f"{file} is none of what verl, slime, OpenRLHF, AReaL or TRL hold; expected a DataProto, "
         "a rollout or train dump, an Experience, a trajectory, or inputs of a loss"

@@ -5,37 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from .batch import dict_values
-from .dtypes import decode
-from .inert import Inert, Tensor, open_inert_bytes
+from ..checkpoint.saved_tensor import SavedTensor, saved_array
+from ..inert import Array, Record
+from .batch import dict_values, numbers
+from .opening import open_packed
 from .part import Value
 
 
 def recognises(content: Any) -> bool:
     """Tell whether this is a DataProto."""
-    return isinstance(content, Inert) and content.name.endswith(".DataProto")
+    return isinstance(content, Record) and content.path.endswith(".DataProto")
 
 
-def values(content: Inert) -> list[Value]:
+def values(content: Record) -> list[Value]:
     """Return the tensors of the batch, and what stands beside them."""
     state: Any = content.state
     packed, beside, _ = state if isinstance(state, tuple) else (None, {}, {})
     batch: dict[str, Any] = {}
-    _tensors(open_inert_bytes(packed) if isinstance(packed, bytes) else packed, batch)
+    _tensors(open_packed(packed) if isinstance(packed, bytes) else packed, batch)
     batch |= {name: column for name, column in beside.items() if name not in batch}
     return dict_values(batch)
 
 
 def _tensors(content: Any, found: dict[str, Any]) -> None:
     """Collect what has a name and holds a tensor, wherever it stands."""
-    if isinstance(content, Inert) and content.name.endswith(
+    if isinstance(content, Record) and content.path.endswith(
         "_rebuild_tensordict_files_consolidated"
     ):
         found |= _consolidated(*content.args[:2])
-    elif isinstance(content, Inert):
-        for part in (content.state, content.args, content.items):
+    elif isinstance(content, Record):
+        for part in (content.state, content.args, _items(content)):
             _tensors(part, found)
     elif isinstance(content, Mapping):
         for name, one in content.items():
@@ -49,21 +48,26 @@ def _tensors(content: Any, found: dict[str, Any]) -> None:
             _tensors(one, found)
 
 
-def _consolidated(described: dict[str, Any], storage: Tensor) -> dict[str, Tensor]:
+def _items(content: Record) -> dict[Any, Any]:
+    """Return what was set in an object by name."""
+    return dict(one for one in content.items if isinstance(one, tuple) and len(one) == 2)
+
+
+def _consolidated(described: dict[str, Any], storage: SavedTensor) -> dict[str, SavedTensor]:
     """Return the tensors of a TensorDict that lies in one piece, by what describes each."""
-    found = {}
+    content, found = storage.array(), {}
     for name, (dtype, shape, start, stop, _) in described["leaves"].items():
         kind = dtype.removeprefix("torch.")
-        found[name] = Tensor(kind, decode(storage.array[start:stop].tobytes(), kind).reshape(shape))
+        found[name] = saved_array(content[start:stop].tobytes(), kind, tuple(shape))
     return found
 
 
-def _tensor(content: Any) -> Tensor | None:
+def _tensor(content: Any) -> SavedTensor | None:
     """Return a tensor; in the NumPy form it is (dtype, shape, bytes as uint8)."""
-    if isinstance(content, Tensor):
+    if isinstance(content, SavedTensor):
         return content
-    if isinstance(content, tuple) and len(content) == 3 and isinstance(content[2], np.ndarray):
+    if isinstance(content, tuple) and len(content) == 3 and isinstance(content[2], Array):
         dtype, shape, raw = content
-        dtype = str(dtype).removeprefix("torch.")
-        return Tensor(dtype, decode(raw.tobytes(), dtype).reshape(tuple(shape)))
+        kind = str(dtype).removeprefix("torch.")
+        return saved_array(numbers(raw).tobytes(), kind, tuple(shape))
     return None

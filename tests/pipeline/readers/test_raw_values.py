@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.readers.raw_values import ValuesError, read_values
+from pipeline.readers.errors import ReadError
+from pipeline.readers.raw_values import read_values
 
 TENSORS = {
     "float32": torch.arange(6, dtype=torch.float32).reshape(2, 3),
@@ -54,7 +55,7 @@ def test_code_in_a_file_does_not_run(tmp_path: Path) -> None:
     torch.save(_Marker(marker), tmp_path / "t.pt")
     np.save(tmp_path / "t.npy", np.array([_Marker(marker)], dtype=object), allow_pickle=True)
     for file in ("t.pt", "t.npy"):
-        with pytest.raises(ValuesError):
+        with pytest.raises(ReadError):
             read_values(tmp_path / file)
     assert not marker.exists()
 
@@ -62,5 +63,5 @@ def test_code_in_a_file_does_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", pickle.dumps([1])])
 def test_broken_files(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.pt").write_bytes(content)
-    with pytest.raises(ValuesError):
+    with pytest.raises(ReadError):
         read_values(tmp_path / "t.pt")

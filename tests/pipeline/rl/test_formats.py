@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from pipeline.cli import main
+from pipeline.readers.errors import ReadError
 from pipeline.readers.rollouts import find_parts, read_part
-from pipeline.readers.rollouts.part import ReadError
 
 PAIRS = {
     "verl/batch_torch.pkl": "old_log_prob",

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.readers.checkpoint.files import Files, InFile, InMemory
+from pipeline.readers.checkpoint.files import Files, InFile
 from pipeline.readers.checkpoint.flat import shaped
 from pipeline.readers.checkpoint.reading import read
 from pipeline.readers.checkpoint.tensors import (
@@ -29,7 +29,7 @@ from pipeline.readers.errors import ReadError
 
 def made(*shape: int) -> tuple[Tensor, np.ndarray]:
     values = np.arange(np.prod(shape, dtype=int), dtype=np.int32).reshape(shape)
-    return whole(InMemory(values.tobytes(), "int32", shape), "int32"), values
+    return whole(InFile(values.tobytes(), 0, "int32", shape), "int32"), values
 
 
 def same(tensor: Tensor, values: np.ndarray) -> None:
@@ -93,7 +93,7 @@ def test_what_is_taken_apart_is_put_together(seed: int) -> None:
     for part in parts:
         with Files() as files:
             content = np.ascontiguousarray(read(part_of(part, tensor), files))
-        source = InMemory((content * 10).tobytes(), "int32", content.shape)
+        source = InFile((content * 10).tobytes(), 0, "int32", content.shape)
         others.append((part, whole(source, "int32")))
     same(inverse(tensor.shape, "int32", others), values * 10)
 
