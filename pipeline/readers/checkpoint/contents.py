@@ -196,10 +196,18 @@ def _bytes(value: Any) -> bytes:
     return _text(value).encode()
 
 
+def _unread(value: SavedTensor | Array) -> Any:
+    """Return what tells of a tensor of an unknown dtype, or of an array of objects."""
+    return value.value if isinstance(value, Array) else [value.dtype, value.shape]
+
+
 def _text(value: Any, depth: int = 0) -> str:
     """Return a text of inert values, without addresses."""
     if depth > 12:
         return "..."
+    if isinstance(value, (SavedTensor, Array)):
+        opened = leaf(value)
+        value = digest(opened) if isinstance(opened, Tensor) else _unread(value)
     if isinstance(value, dict):
         return (
             f"{{{','.join(f'{k}:{_text(v, depth + 1)}' for k, v in list(value.items())[:1000])}}}"

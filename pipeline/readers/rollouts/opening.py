@@ -43,7 +43,8 @@ def _unfolded(node: Any, known: dict[int, int], depth: int = 0) -> int:
         if depth > DEEPEST:
             raise ReadError("its pickle is built to exhaust memory: it is nested without end")
         parts = _parts(node)
-        inner = (part for part in parts if isinstance(part, _NESTED))
+        flat = not any(issubclass(kind, _NESTED) for kind in set(map(type, parts)))
+        inner = () if flat else (part for part in parts if isinstance(part, _NESTED))
         known[id(node)] = len(parts) + sum(_unfolded(part, known, depth + 1) for part in inner)
     return known[id(node)]
 

@@ -46,9 +46,10 @@ def _values(file: str) -> list[Value]:
                 return list(trainer.values(content))
     except Exception as error:  # what is in a file of others can be wrong in any way
         reason = str(error).removeprefix(f"{file}: ").removeprefix(f"{file} ")
+        kind = "" if isinstance(error, ReadError) else f"{type(error).__name__}: "
         raise ReadError(
-            f"{file} cannot be read ({type(error).__name__}: {reason}); expected a file of "
-            "torch.save or pickle; write it again"
+            f"{file} cannot be read ({kind}{reason}); expected a file of torch.save or pickle; "
+            "write it again"
         ) from None
     raise ReadError(
         f"{file} is none of what verl, slime, OpenRLHF, AReaL or TRL hold; expected a DataProto, "
