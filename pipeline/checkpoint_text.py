@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .wording import count, number
+from .wording import closing, count, number
 
 SHOWN = 12
 SHOWN_WARNINGS = 8
@@ -22,13 +22,7 @@ def checkpoint_text(result: Mapping[str, Any], out: Path | None = None) -> str:
         lines += _finding(finding)
     if len(findings) > SHOWN:
         lines.append(f"... and {len(findings) - SHOWN:,} more in result.json")
-    warnings = [f"warning: {w['code']}: {w['text']}" for w in result["warnings"]]
-    if warnings:
-        lines += ["", *warnings[:SHOWN_WARNINGS]]
-    if len(warnings) > SHOWN_WARNINGS:
-        lines.append(f"... and {len(warnings) - SHOWN_WARNINGS} more in result.json")
-    if out:
-        lines += ["", f"report: {out}/report.html"]
+    lines += closing(result["warnings"], SHOWN_WARNINGS, out)
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .wording import count, number, ranges
+from .wording import closing, count, number, ranges
 
 SHOWN_SUSPECTS = 10
 SHOWN_WARNINGS = 8
@@ -46,10 +46,7 @@ def compare_text(result: Mapping[str, Any], out: Path | None = None) -> str:
     lines += [f"  {place(f)}, {f['slot']}" for f in others[:SHOWN_SUSPECTS]]
     if len(others) > SHOWN_SUSPECTS:
         lines.append(f"  ... and {len(others) - SHOWN_SUSPECTS:,} more in result.json")
-    warnings = [f"warning: {w['code']}: {w['text']}" for w in result["warnings"]]
-    lines += [""] * bool(warnings) + warnings[:SHOWN_WARNINGS]
-    if out:
-        lines += ["", f"report: {out}/report.html"]
+    lines += closing(result["warnings"], SHOWN_WARNINGS, out)
     return "\n".join(lines) + "\n"
 
 

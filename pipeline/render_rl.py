@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .wording import count, number, ranges, ranks_text
+from .wording import closing, count, number, ranges, ranks_text
 
 SHOWN_FINDINGS, SHOWN_NOTES = 8, 8
 
@@ -20,13 +20,7 @@ def rl_text(result: Mapping[str, Any], out: Path | None = None) -> str:
     more = len(result["findings"]) - SHOWN_FINDINGS
     if more > 0:
         lines += ["", f"... and {count(more, 'more finding')} in result.json"]
-    warnings = result["warnings"]
-    if warnings:
-        lines += ["", *(f"warning: {w['code']}: {w['text']}" for w in warnings[:SHOWN_NOTES])]
-    if len(warnings) > SHOWN_NOTES:
-        lines.append(f"... and {len(warnings) - SHOWN_NOTES} more in result.json")
-    if out:
-        lines += ["", f"report: {out}/report.html"]
+    lines += closing(result["warnings"], SHOWN_NOTES, out)
     return "\n".join(lines) + "\n"
 
 

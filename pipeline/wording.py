@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -43,6 +44,15 @@ def ranks_text(ranks: Iterable[int], shown: int = 24) -> str:
     """Return `rank 3` or `ranks 0-3, 7`."""
     numbers = set(ranks)
     return f"rank{'' if len(numbers) == 1 else 's'} {ranges(numbers, shown)}"
+
+
+def closing(warnings: Sequence[Mapping[str, Any]], shown: int, out: Path | None) -> list[str]:
+    """Return the last lines of an answer: the first `shown` warnings, and where the report is."""
+    lines = [f"warning: {w['code']}: {w['text']}" for w in warnings[:shown]]
+    if len(warnings) > shown:
+        lines.append(f"... and {len(warnings) - shown} more in result.json")
+    lines = ["", *lines] if lines else []
+    return lines + (["", f"report: {out}/report.html"] if out else [])
 
 
 def elide(text: str, width: int) -> str:

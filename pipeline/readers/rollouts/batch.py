@@ -22,7 +22,7 @@ def dict_values(batch: Mapping[str, Any], rename: Mapping[str, str] | None = Non
     """
     found = []
     for name, content in batch.items():
-        content = content.value if isinstance(content, Pickled) else content
+        content = _opened(content)
         text = is_text(content)
         key = (rename or {}).get(name) or canonical(name, text=text)
         value = _value(key, content, text)
@@ -35,7 +35,19 @@ def numbers(content: Any) -> Array:
     """Return the elements of a tensor, an array or a list."""
     if isinstance(content, SavedTensor):
         return content.array()
-    return np.asarray(content.value if isinstance(content, Pickled) else content)
+    return np.asarray(_opened(content))
+
+
+def _opened(content: Any) -> Any:
+    """Return an array for one that was pickled; of Python objects as of numbers."""
+    if not isinstance(content, Pickled):
+        return content
+    found = content.value
+    if not isinstance(found, list):
+        return found
+    objects = np.empty(len(found), dtype=object)
+    objects[:] = found
+    return objects.reshape(content.shape)
 
 
 def is_text(content: Any) -> bool:
