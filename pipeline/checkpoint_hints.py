@@ -81,8 +81,9 @@ def histogram(suspect: Suspect) -> list[tuple[int | None, int]]:
 def _explanations(suspect: Suspect, files: Files) -> Iterator[str]:
     a, b, scale = suspect.a, suspect.b, suspect.scale
     if a.shape == b.shape:
-        known = scale is not None and a.numel > 1 and abs(scale) > 1e-6 and abs(scale - 1) > 1e-5
-        if scale is not None and known and _fits(a, b, files, scale):
+        rounding = max(TOLERANCE.get(tensor.dtype, 1e-5) for tensor in (a, b))
+        known = scale is not None and a.numel > 1 and abs(scale) > 1e-6
+        if scale is not None and known and abs(scale - 1) > rounding and _fits(a, b, files, scale):
             yield "the sign is flipped" if abs(scale + 1) < 1e-6 else f"scaled by {scale:.6g}"
         yield from (
             f"equal to the tensor of the {words}: layers are shifted by one"

@@ -200,8 +200,10 @@ def test_square_transpose(tmp_path: Path) -> None:
     assert finding["hint"] == "equal to the transpose"
 
 
-def test_cast(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_cast(tmp_path: Path, seed: int) -> None:
     """T59: a rounded copy is the same; two steps of bfloat16 are not."""
+    torch.manual_seed(seed)
     weight = torch.randn(64, 32)
     low = weight.to(torch.bfloat16)
     a, b = save(tmp_path / "a.pt", w=weight), save(tmp_path / "b.pt", w=low)
