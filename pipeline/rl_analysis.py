@@ -111,17 +111,19 @@ def _fill(
             sent.append(replace(item, fetched=files) if files else item)
             yield sent[-1]
 
-    added = 0
+    added = size = 0
     for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {result.reason}")
         done[id(item)] = result
         while added < len(sent) and id(sent[added]) in done:
             held.append(done.pop(id(sent[added])))
+            size += sum(rows.nbytes for rows in held[-1].values())
             sent[added] = None  # its files may be large
             added += 1
-        if sum(rows.nbytes for tables in held for rows in tables.values()) > HELD_BYTES:
+        if size > HELD_BYTES:
             _add(store, held)
+            size = 0
     _add(store, held)
 
 
