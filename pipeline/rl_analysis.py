@@ -17,10 +17,10 @@ from .errors import DumpError
 from .readers.rollouts import Part
 from .rl_collection import Collection
 from .rl_index import index_parts, index_tasks
-from .rl_measure import MeasureTask, measure
+from .rl_measure import MEASURED, MeasureTask, measure
 from .rl_nodes import fetched, node_of
 from .rl_shown import show_sample, show_tasks
-from .rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, SHOWN_TOKENS, TOKENS
+from .rl_tables import KEYS, SAMPLES, SHOWN_TOKENS
 from .settings import Limits
 from .store import Store
 
@@ -33,12 +33,6 @@ MOST_TOKENS = 300_000
 
 PAIR_COLUMNS = ("pair", "a_part", "a_micro", "a_place", "b_part", "b_micro", "b_place")
 INDEXED = {"samples": SAMPLES, "keys": KEYS}
-MEASURED = {
-    "pair_facts": PAIR_FACTS,
-    "pair_values": PAIR_VALUES,
-    "arrays": ARRAYS,
-    "tokens": TOKENS,
-}
 
 
 @dataclass(frozen=True)
