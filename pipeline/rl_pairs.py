@@ -29,7 +29,11 @@ class Side:
 
     def has(self, key: str) -> bool:
         """Tell whether every row has a value of this key."""
-        return all(key in self.batches[one].samples for one in np.unique(self.batch))
+        return all(key in self.batches[one].samples for one in self._used)
+
+    @cached_property
+    def _used(self) -> list[int]:
+        return sorted(set(self.batch.tolist()))
 
     def dtype(self, key: str) -> str:
         """Return the dtype that a key was saved in."""

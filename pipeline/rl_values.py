@@ -83,8 +83,8 @@ class Gap:
     @cached_property
     def largest(self) -> Array:
         """Return the larger of both, without sign."""
-        largest: Array = np.maximum(np.abs(self.a), np.abs(self.b))
-        return largest
+        largest = np.abs(self.a)
+        return np.maximum(largest, np.abs(self.b), out=largest)
 
 
 class Counting:
@@ -119,7 +119,7 @@ def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, An
     total = int(
         np.prod([max(n, m) for n, m in zip(a.shape, b.shape, strict=False)], dtype=np.int64)
     )
-    if a.ndim != b.ndim:
+    if a.ndim != b.ndim or not a.ndim:
         a, b = a.reshape(-1), b.reshape(-1)
         corner, total = (slice(0, min(len(a), len(b))),), max(len(a), len(b))
     x, y = a[corner], b[corner]
@@ -146,7 +146,8 @@ def _differences(gap: Gap, a: Array, corner: tuple[slice, ...]) -> dict[str, Any
         return {"nan_1": nan, "nan_2": nan}
     if not np.isfinite(gap.max):
         return _odd_differences(gap, a, corner)
-    relative = gap.size / np.maximum(gap.largest, TINY)
+    relative = np.maximum(gap.largest, TINY)
+    np.divide(gap.size, relative, out=relative)
     return {
         "equal": gap.size.size - int(np.count_nonzero(gap.differs)),
         "first": _first(gap.differs, a, corner),

@@ -75,7 +75,7 @@ def _footer(file: str) -> tuple[pq.FileMetaData, list[str | None]]:
 @lru_cache(maxsize=4096)
 def _kept(file: str, changed: int) -> tuple[pq.FileMetaData, list[str | None]]:
     """Return the footer; it stays in memory, since keys are read one by one."""
-    footer = pq.read_metadata(file)
+    footer = pq.ParquetFile(pa.OSFile(file)).metadata
     place = footer.schema.names.index("key")
     columns = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
     told = [column.statistics for column in columns]
@@ -91,7 +91,7 @@ def _rows(file: str, keys: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
         if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
     ]
     if groups:
-        opened = pq.ParquetFile(file, metadata=footer, pre_buffer=False)
+        opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
         table = opened.read_row_groups(groups, use_threads=False)
         columns = (table.column(name) for name in ROLLOUTS.names)
         # a scalar of a buffer is a view
