@@ -192,7 +192,9 @@ def same_bytes(x: Array, y: Array) -> bool:
     if not (x.flags.c_contiguous and y.flags.c_contiguous):
         return x.tobytes() == y.tobytes()
     word = np.uint8 if x.nbytes % 8 else np.uint64
-    return np.array_equal(x.reshape(-1).view(word), y.reshape(-1).view(word))
+    x, y = x.reshape(-1).view(word), y.reshape(-1).view(word)
+    # most that differ do so at once
+    return np.array_equal(x[:512], y[:512]) and np.array_equal(x[512:], y[512:])
 
 
 def whole(ids: Array) -> Array:

@@ -183,8 +183,7 @@ class Rows:
             whole = zip(parts, self._sizes, strict=True)
             return pa.array([one for part, size in whole for one in part or [None] * size], arrow)
         if not any(isinstance(part, np.ndarray) for part in parts):
-            rows = np.repeat(np.arange(len(parts)), self._sizes)
-            return pa.array(parts, arrow).take(pa.array(rows))
+            return pa.array(np.repeat(np.array(parts, dtype=object), self._sizes), arrow)
         return self._numbers(parts, arrow)
 
     def _numbers(self, parts: list[Any], arrow: pa.DataType) -> pa.Array:
