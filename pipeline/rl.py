@@ -21,8 +21,8 @@ from .rl_nodes import open_on_nodes
 from .rl_sheets import write_sheets
 from .settings import cpu_count
 
-PROCESS_BYTES = 64 * 2**20
-"""From this size on, several processes are worth their start."""
+PROCESS_BYTES = 4 * 2**30
+"""From this size on, processes are worth their start; below, threads, which NumPy lets run."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -68,9 +68,9 @@ def run(args: Namespace) -> int:
 
 
 def _local_engine(workers: int, sides: Sides) -> Engine:
-    """Return processes where there is enough to do to pay for their start."""
+    """Return threads, or processes where there is enough to do to pay for their start."""
     size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
-    return LocalEngine(workers if size > PROCESS_BYTES else 1, processes=True)
+    return LocalEngine(workers, processes=size > PROCESS_BYTES)
 
 
 def _as_found(verdict: str) -> str:

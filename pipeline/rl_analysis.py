@@ -17,10 +17,10 @@ from .errors import DumpError
 from .readers.rollouts import Part
 from .rl_collection import Collection
 from .rl_index import index_parts, index_tasks
-from .rl_measure import MeasureTask, measure
+from .rl_measure import MEASURED, MeasureTask, measure
 from .rl_nodes import fetched, node_of
 from .rl_shown import show_sample, show_tasks
-from .rl_tables import ARRAYS, KEYS, PAIR_FACTS, PAIR_VALUES, SAMPLES, SHOWN_TOKENS, TOKENS
+from .rl_tables import KEYS, SAMPLES, SHOWN_TOKENS
 from .settings import Limits
 from .store import Store
 
@@ -33,12 +33,6 @@ MOST_TOKENS = 300_000
 
 PAIR_COLUMNS = ("pair", "a_part", "a_micro", "a_place", "b_part", "b_micro", "b_place")
 INDEXED = {"samples": SAMPLES, "keys": KEYS}
-MEASURED = {
-    "pair_facts": PAIR_FACTS,
-    "pair_values": PAIR_VALUES,
-    "arrays": ARRAYS,
-    "tokens": TOKENS,
-}
 
 
 @dataclass(frozen=True)
@@ -111,17 +105,19 @@ def _fill(
             sent.append(replace(item, fetched=files) if files else item)
             yield sent[-1]
 
-    added = 0
+    added = size = 0
     for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {result.reason}")
         done[id(item)] = result
         while added < len(sent) and id(sent[added]) in done:
             held.append(done.pop(id(sent[added])))
+            size += sum(rows.nbytes for rows in held[-1].values())
             sent[added] = None  # its files may be large
             added += 1
-        if sum(rows.nbytes for tables in held for rows in tables.values()) > HELD_BYTES:
+        if size > HELD_BYTES:
             _add(store, held)
+            size = 0
     _add(store, held)
 
 

@@ -185,6 +185,18 @@ def trusted_pad(some: Iterable[Batch]) -> int | None:
     return frequent(np.array([pad for pad in fitting if pad is not None], dtype=np.int64))
 
 
+def same_bytes(x: Array, y: Array) -> bool:
+    """Tell whether two arrays of numbers are the same, bit by bit."""
+    if x is y or x.dtype != y.dtype or x.shape != y.shape:
+        return x is y
+    if not (x.flags.c_contiguous and y.flags.c_contiguous):
+        return x.tobytes() == y.tobytes()
+    word = np.uint8 if x.nbytes % 8 else np.uint64
+    x, y = x.reshape(-1).view(word), y.reshape(-1).view(word)
+    # most that differ do so at once
+    return np.array_equal(x[:512], y[:512]) and np.array_equal(x[512:], y[512:])
+
+
 def whole(ids: Array) -> Array:
     """Return token ids as integers; SingleSave of msprobe writes them as floats."""
     return ids if ids.dtype.kind in "iu" else ids.astype(np.int64)
@@ -246,8 +258,11 @@ def _last(mask: Array) -> Array:
     """Return one more than the last place of each row that is not 0; 0 when all are, [n]."""
     marked = mask != 0
     width = marked.shape[1]
-    last: Array = np.where(marked.any(axis=1), width - first_true(marked[:, ::-1]), 0)
-    return last
+    if not width:
+        return np.zeros(len(marked), dtype=np.int64)
+    last = width - first_true(marked[:, ::-1])
+    found: Array = last * marked[np.arange(len(marked)), last - 1]
+    return found
 
 
 def _beyond(mask: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow as pa
 from .readers.rollouts import Part, Value, part_keys, read_part
 from .readers.rollouts.names import IDENTITY, TEXT_KEYS
 from .rl_batches import Array, Batch, batches, digests, text_digests
-from .rl_tables import KEYS, SAMPLES, arrow_table, no_rows
+from .rl_tables import KEYS, SAMPLES, Rows
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,15 @@ def index_tasks(side: str, parts: Iterable[Part], workers: int) -> list[IndexTas
 
 def index_parts(task: IndexTask) -> dict[str, pa.Table]:
     """Return table -> rows of some parts; runs in a worker."""
-    samples, keys = [no_rows(SAMPLES)], [no_rows(KEYS)]
+    samples, keys = Rows(SAMPLES), Rows(KEYS)
     for number, part in task.numbered:
         known = sorted(part_keys(part))
         place = {"side": task.side, "part": number, "step": part.step, "rank": part.rank}
-        keys.append(arrow_table(KEYS, {**place, "key": known}))
+        keys.add({**place, "key": known})
         for batch in batches(read_part(part, _needed(set(known)) or None)):
             if batch.size:
-                samples.append(_samples(place, batch))
-    return {"samples": pa.concat_tables(samples), "keys": pa.concat_tables(keys)}
+                samples.add(_samples(place, batch))
+    return {"samples": samples.table(), "keys": keys.table()}
 
 
 def _needed(known: set[str]) -> set[str]:
@@ -65,7 +66,7 @@ def _needed(known: set[str]) -> set[str]:
     return {"response_mask"} & known or {"response_ids"} & known
 
 
-def _samples(place: dict[str, object], batch: Batch) -> pa.Table:
+def _samples(place: dict[str, Any], batch: Batch) -> dict[str, Any]:
     number = batch.samples.get("sample_index")
     content = {
         **place,
@@ -81,7 +82,7 @@ def _samples(place: dict[str, object], batch: Batch) -> pa.Table:
     for key in TEXT_KEYS:
         value = batch.samples.get(key)
         content[key] = None if value is None else text_digests(value.array)
-    return arrow_table(SAMPLES, content)
+    return content
 
 
 def names(value: Value | None) -> list[str] | None:

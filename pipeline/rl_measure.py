@@ -16,10 +16,17 @@ from .rl_batches import Array, Batch, batches, trusted_pad
 from .rl_nodes import laid_out
 from .rl_pairs import Aligned, Side, facts
 from .rl_routing import routing
-from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, arrow_table, no_rows
+from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, Rows
 from .rl_tokens import Tokens
-from .rl_values import array_difference, counted_differences, log_prob_sums
+from .rl_values import Counting, Gap, array_difference, counted_differences
 
+MEASURED = {
+    "pair_facts": PAIR_FACTS,
+    "pair_values": PAIR_VALUES,
+    "arrays": ARRAYS,
+    "tokens": TOKENS,
+}
+"""Table -> columns of what a task brings."""
 LAYOUT = frozenset(
     {"uid", "sample_index", "prompt_ids", "response_ids", "attention_mask", "response_mask"}
     | {"input_ids", "position_ids", "routed_experts"}
@@ -72,19 +79,15 @@ def measure(task: MeasureTask) -> dict[str, pa.Table]:
         a, b = (_read([(n, here[p]) for n, p in parts], wanted) for parts in (task.a, task.b))
     pad = trusted_pad(batch for side in (a, b) for _, some in side.values() for batch in some)
     a, b = _padded(a, pad), _padded(b, pad)
-    found: dict[str, list[pa.Table]] = {
-        "pair_facts": [no_rows(PAIR_FACTS)],
-        "pair_values": [no_rows(PAIR_VALUES)],
-        "tokens": [no_rows(TOKENS)],
-    }
+    found = {name: Rows(columns) for name, columns in MEASURED.items()}
     arrays: list[dict[str, Any]] = []
     for (part, batch), chosen in _by_batch(task.pairs, a):
         aligned = _aligned(task.pairs, chosen, batch, b) if len(chosen) else None
         if aligned:
             arrays += _measure_samples(task, aligned, found, _rank(task.a, part), batch)
         arrays += _measure_places(task, _rank(task.a, part), batch, b, _same(task, chosen, b))
-    found["arrays"] = [_rows(arrays)]
-    return {name: pa.concat_tables(tables) for name, tables in found.items()}
+    found["arrays"].add({name: [row.get(name) for row in arrays] for name in ARRAYS})
+    return {name: rows.table() for name, rows in found.items()}
 
 
 def _read(
@@ -152,12 +155,12 @@ def _same(
 
 
 def _measure_samples(
-    task: MeasureTask, aligned: Aligned, found: dict[str, list[pa.Table]], rank: int, batch: Batch
+    task: MeasureTask, aligned: Aligned, found: Mapping[str, Rows], rank: int, batch: Batch
 ) -> Iterator[dict[str, Any]]:
     """Compare the samples key by key; add to the tables, and yield the rows of `arrays`."""
     flips, counts = routing(aligned)
     if task.facts:
-        found["pair_facts"].append(arrow_table(PAIR_FACTS, facts(aligned) | counts))
+        found["pair_facts"].add(facts(aligned) | counts)
     known = aligned.a.responses is not None
     tokens = Tokens(aligned, task.share, flips) if known and task.log_probs else None
     place = {"step": task.step, "rank": rank}
@@ -170,12 +173,14 @@ def _measure_samples(
         rows_a, rows_b = aligned.a.rows(a_key), aligned.b.rows(b_key)
         name = named.get((a_key, b_key), a_key)
         described = {**place, "micro": batch.micro, **_described(name, aligned, a_key, b_key)}
-        yield described | array_difference(rows_a, rows_b)
-        if a_key not in LAYOUT and rows_a.dtype != object and rows_b.dtype != object:
-            measured = _values(aligned, name, a_key, b_key, rows_a, rows_b)
-            found["pair_values"].append(arrow_table(PAIR_VALUES, measured))
+        numbers = rows_a.dtype != object and rows_b.dtype != object
+        gap = Gap(rows_a, rows_b) if numbers and rows_a.shape == rows_b.shape else None
+        yield described | array_difference(rows_a, rows_b, gap)
+        if a_key not in LAYOUT and numbers:
+            measured = _values(aligned, (name, a_key, b_key), rows_a, rows_b, gap)
+            found["pair_values"].add(measured)
         if (a_key, b_key) in named and tokens:
-            found["tokens"].append(tokens.table({"key": name, **place}, rows_a, rows_b))
+            found["tokens"].add(tokens.rows({"key": name, **place}, rows_a, rows_b))
 
 
 def _asked(task: MeasureTask, key: str) -> bool:
@@ -196,35 +201,32 @@ def _described(name: str, aligned: Aligned, a_key: str, b_key: str) -> dict[str,
     }
 
 
-def _rows(arrays: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return arrow_table(ARRAYS, {name: [row.get(name) for row in arrays] for name in ARRAYS})
-
-
-def _values(
-    aligned: Aligned, name: str, a_key: str, b_key: str, a: Array, b: Array
-) -> dict[str, Any]:
-    """Return the sums of one key over the numbers that count."""
+def _values(aligned: Aligned, keys: LogProb, a: Array, b: Array, gap: Gap | None) -> dict[str, Any]:
+    """Return the sums of one key over the numbers that count; `gap` is its, of equal shapes."""
+    name, a_key, b_key = keys
     per_token = a.ndim == b.ndim == 2 and (
         a_key in TOKEN_KEYS or a.shape[1] == aligned.counted.shape[1] > 1
     )
     flat_a, flat_b = a.reshape(len(a), -1), b.reshape(len(b), -1)
     width = min(flat_a.shape[1], flat_b.shape[1])
+    counting = aligned.counting
     if per_token:
-        width = min(width, aligned.counted.shape[1])
-        counted = aligned.counted[:, :width].copy()
-    else:
-        counted = np.ones((len(a), width), dtype=bool)
-    content = {"key": name, "pair": aligned.pairs}
+        width = min(width, counting.mask.shape[1])
+    content: dict[str, Any] = {"key": name, "pair": aligned.pairs}
+    fits = np.ones(len(a), dtype=bool)
     for name_of, side, side_key in (("a", aligned.a, a_key), ("b", aligned.b, b_key)):
         lengths = side.lengths(side_key)
         if lengths is not None and per_token:
             content[f"length_{name_of}"] = np.ma.masked_where(lengths == side.real, lengths)
-            counted &= (lengths == side.real)[:, None]
-    flat_a, flat_b = flat_a[:, :width], flat_b[:, :width]
-    content |= counted_differences(flat_a, flat_b, counted, rounding=name not in LOG_PROBS)
-    if name in LOG_PROBS:
-        content |= log_prob_sums(flat_a, flat_b, counted)
-    elif width == 1:
+            fits &= lengths == side.real
+    if not per_token:
+        counting = Counting(np.ones((len(a), width), dtype=bool))
+    elif width < counting.mask.shape[1] or not fits.all():
+        counting = Counting(counting.mask[:, :width] & fits[:, None])
+    if gap is None or a.shape != (len(a), width):
+        gap = Gap(flat_a[:, :width], flat_b[:, :width])
+    content |= counted_differences(gap, counting, log_prob=name in LOG_PROBS)
+    if name not in LOG_PROBS and width == 1:
         content |= {"sum_a": flat_a[:, 0], "sum_b": flat_b[:, 0]}
     return content
 

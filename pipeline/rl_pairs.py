@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array, Batch, digests, first_true, mix, within
+from .rl_batches import Array, Batch, digests, first_true, mix, same_bytes, within
+from .rl_values import Counting
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,11 @@ class Side:
 
     def has(self, key: str) -> bool:
         """Tell whether every row has a value of this key."""
-        return all(key in self.batches[one].samples for one in np.unique(self.batch))
+        return all(key in self.batches[one].samples for one in self._used)
+
+    @cached_property
+    def _used(self) -> list[int]:
+        return sorted(set(self.batch.tolist()))
 
     def dtype(self, key: str) -> str:
         """Return the dtype that a key was saved in."""
@@ -90,12 +95,16 @@ class Side:
         known = [one for one in fits if one is not None]
         return self._of(known) if len(known) == len(fits) else None
 
+    @cached_property
+    def _in_order(self) -> bool:
+        """Tell whether the rows follow each other as in their batch."""
+        return bool((np.diff(self.place) == 1).all())
+
     def _of(self, arrays: Sequence[Array]) -> Array:
         """Return the rows of the pairs, of arrays with the rows of the batches."""
         if len(arrays) == 1:
             (only,) = arrays
-            in_order = len(self.place) == len(only) and bool((np.diff(self.place) == 1).all())
-            return only if in_order else only[self.place]
+            return only if self._in_order and len(self.place) == len(only) else only[self.place]
         tail = np.max([array.shape[1:] for array in arrays], axis=0)
         kind = np.result_type(*(array.dtype for array in arrays))
         found = np.zeros((len(self.batch), *map(int, tail)), dtype=kind)
@@ -128,6 +137,8 @@ class Aligned:
         ids_a, ids_b = self.a.responses, self.b.responses
         if ids_a is None or ids_b is None:
             return end
+        if same_bytes(ids_a, ids_b):
+            return end
         width = min(ids_a.shape[1], ids_b.shape[1])
         other = (ids_a[:, :width] != ids_b[:, :width]) & within(shorter, width)
         first: Array = np.where(other.any(axis=1), first_true(other), end)
@@ -144,13 +155,30 @@ class Aligned:
     def counted(self) -> Array:
         """Return which tokens both masks count, before the first differing id, [m, width]."""
         masks = [mask for mask in (self.a.mask, self.b.mask) if mask is not None]
-        width = min((mask.shape[1] for mask in masks), default=int(self.comparable.max(initial=0)))
-        found = np.ones((len(self.pairs), width), dtype=bool)
-        if masks:
-            for mask in masks:
-                found &= mask[:, :width]
-            return found & (within(self.comparable, width) | (self.first_difference < 0)[:, None])
-        return within(self.comparable, width)
+        if not masks:
+            return within(self.comparable, int(self.comparable.max(initial=0)))
+        width = min(mask.shape[1] for mask in masks)
+        found = masks[0][:, :width]
+        if not (len(masks) == 2 and self.same_mask):
+            found = found & masks[-1][:, :width]
+        if (self.first_difference < 0).all():
+            return found
+        return found & self.known(width)
+
+    @cached_property
+    def counting(self) -> Counting:
+        """Return the same, with what follows from it."""
+        return Counting(self.counted)
+
+    @cached_property
+    def same_mask(self) -> bool:
+        """Tell whether both sides have masks, and the same ones."""
+        a, b = self.a.mask, self.b.mask
+        return a is not None and b is not None and same_bytes(a, b)
+
+    def known(self, width: int) -> Array:
+        """Return which tokens stand before the first differing id, [m, width]."""
+        return within(self.comparable, width) | (self.first_difference < 0)[:, None]
 
     def contexts(self, rows: Array) -> Array:
         """Return a number for prompt and prefix of each token of some rows, [rows, width]."""
@@ -206,19 +234,21 @@ def _mask_facts(aligned: Aligned) -> dict[str, Any]:
     if a is None or b is None:
         return {}
     width = min(a.shape[1], b.shape[1])
-    known = within(aligned.comparable, width) | (aligned.first_difference < 0)[:, None]
-    other = (a[:, :width] != b[:, :width]) & known
+    a_all = (a[:, :width] == within(aligned.a.real, width)).all(axis=1)
     shift = np.zeros(len(a), dtype=np.int64)
+    found = {"mask_a": a.sum(axis=1), "mask_a_all": a_all}
+    if aligned.same_mask and (aligned.a.real == aligned.b.real).all():
+        found |= {"mask_b": found["mask_a"], "mask_b_all": a_all}
+        return found | {"mask_differs": shift, "mask_shift": shift}
+    other = (a[:, :width] != b[:, :width]) & aligned.known(width)
     for number in (-2, 2, -1, 1):  # the smallest, and that to the right, has the last word
         shift[_is_shifted(a[:, :width], b[:, :width], number)] = number
-    return {
+    return found | {
         "mask_differs": other.sum(axis=1),
         "mask_first": _known(np.where(other.any(axis=1), first_true(other), -1)),
-        "mask_a": a.sum(axis=1),
         "mask_b": b.sum(axis=1),
-        "mask_shift": shift,
-        "mask_a_all": (a[:, :width] == within(aligned.a.real, width)).all(axis=1),
         "mask_b_all": (b[:, :width] == within(aligned.b.real, width)).all(axis=1),
+        "mask_shift": shift,
     }
 
 

@@ -13,7 +13,7 @@ from .readers.rollouts import Part, read_part
 from .readers.rollouts.names import IDENTITY
 from .rl_batches import Batch, batches
 from .rl_nodes import laid_out
-from .rl_tables import SHOWN_TOKENS, arrow_table, no_rows
+from .rl_tables import SHOWN_TOKENS, Rows
 
 PROMPT_END, WINDOW = 48, 192
 """Tokens that are shown: the last of the prompt, and of the response those around the worst."""
@@ -52,7 +52,7 @@ def show_sample(task: ShowTask) -> dict[str, pa.Table]:
         a = _batch((here[task.a[0]], *task.a[1:]), task.keys[0])
         b = _batch((here[task.b[0]], *task.b[1:]), task.keys[1])
     place = {"key": task.row["key"], "pair": task.row["pair"]}
-    tables = [no_rows(SHOWN_TOKENS)]
+    shown = Rows(SHOWN_TOKENS)
     if a.prompts is not None:
         ids, real = (rows[task.a[2]] for rows in a.prompts)
         prompt = ids[real]
@@ -62,15 +62,15 @@ def show_sample(task: ShowTask) -> dict[str, pa.Table]:
             "token": np.arange(start, len(prompt)),
             "id_a": prompt[start:],
         }
-        tables.append(arrow_table(SHOWN_TOKENS, {**place, **content}))
+        shown.add({**place, **content})
     first = max(0, task.row["token"] - WINDOW // 2)
     sides = [_side(a, task.a[2], task.keys[0], first), _side(b, task.b[2], task.keys[1], first)]
     size = max(len(column) for side in sides for column in side.values())
     content = {"in_prompt": False, "token": np.arange(first, first + size)}
     for name, side in zip(("a", "b"), sides, strict=True):
         content |= {f"{column}_{name}": _filled(part, size) for column, part in side.items()}
-    tables.append(arrow_table(SHOWN_TOKENS, {**place, **content}))
-    return {"shown_tokens": pa.concat_tables(tables)}
+    shown.add({**place, **content})
+    return {"shown_tokens": shown.table()}
 
 
 def show_tasks(

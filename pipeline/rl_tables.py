@@ -148,28 +148,56 @@ _KINDS = {
 }
 
 
-def arrow_table(columns: Mapping[str, str], content: Mapping[str, Any]) -> pa.Table:
-    """Return columns as Arrow rows; one that is missing or None is NULL throughout.
+class Rows:
+    """Rows of one table: taken block by block, made Arrow rows once, since each start costs.
 
-    A single text, number or None stands for all rows; masked elements are NULL.
+    Args:
+        columns: column -> SQL type.
     """
-    size = next((len(c) for c in content.values() if isinstance(c, (np.ndarray, list))), 0)
-    arrays = []
-    for name, kind in columns.items():
-        column, arrow = content.get(name), _KINDS[kind]
-        if column is None:
-            arrays.append(pa.nulls(size, arrow))
-        elif isinstance(column, np.ma.MaskedArray):
-            arrays.append(pa.array(column.data, mask=np.ma.getmaskarray(column)).cast(arrow))
-        elif isinstance(column, np.ndarray):
-            arrays.append(pa.array(column).cast(arrow, safe=False))
-        elif isinstance(column, list):
-            arrays.append(pa.array(column, arrow))
-        else:
-            arrays.append(pa.repeat(pa.scalar(column, arrow), size))
-    return pa.Table.from_arrays(arrays, names=list(columns))
 
+    def __init__(self, columns: Mapping[str, str]) -> None:
+        self._columns = columns
+        self._blocks: list[Mapping[str, Any]] = []
+        self._sizes: list[int] = []
 
-def no_rows(columns: Mapping[str, str]) -> pa.Table:
-    """Return a table without rows."""
-    return arrow_table(columns, {})
+    def add(self, content: Mapping[str, Any]) -> None:
+        """Take some rows; a column that is missing or None is NULL throughout.
+
+        A single text or number stands for all rows; masked elements are NULL.
+        """
+        size = next(len(c) for c in content.values() if isinstance(c, (np.ndarray, list)))
+        if size:
+            self._blocks.append(content)
+            self._sizes.append(size)
+
+    def table(self) -> pa.Table:
+        """Return what was taken."""
+        columns = [self._column(name, _KINDS[kind]) for name, kind in self._columns.items()]
+        return pa.Table.from_arrays(columns, names=list(self._columns))
+
+    def _column(self, name: str, arrow: pa.DataType) -> pa.Array:
+        parts = [block.get(name) for block in self._blocks]
+        if all(part is None for part in parts):
+            return pa.nulls(sum(self._sizes), arrow)
+        if any(isinstance(part, list) for part in parts):
+            whole = zip(parts, self._sizes, strict=True)
+            return pa.array([one for part, size in whole for one in part or [None] * size], arrow)
+        if not any(isinstance(part, np.ndarray) for part in parts):
+            return pa.array(np.repeat(np.array(parts, dtype=object), self._sizes), arrow)
+        return self._numbers(parts, arrow)
+
+    def _numbers(self, parts: list[Any], arrow: pa.DataType) -> pa.Array:
+        """Return a column of arrays, some of them masked, or missing."""
+        kind = arrow.to_pandas_dtype()
+        data = [
+            np.zeros(size, kind) if part is None else np.ma.getdata(part).astype(kind, copy=False)
+            for part, size in zip(parts, self._sizes, strict=True)
+        ]
+        mask = None
+        if any(part is None or isinstance(part, np.ma.MaskedArray) for part in parts):
+            nulls = [
+                np.ones(size, dtype=bool) if part is None else np.ma.getmaskarray(part)
+                for part, size in zip(parts, self._sizes, strict=True)
+            ]
+            mask = np.concatenate(nulls)
+        return pa.array(np.concatenate(data), arrow, mask=mask, from_pandas=False)

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from .rl_batches import Array, mix
 from .rl_pairs import Aligned
-from .rl_tables import TOKENS, arrow_table
 
 
 class Tokens:
@@ -29,7 +27,7 @@ class Tokens:
         self._ids = aligned.a.responses[self._rows]
         self._contexts = aligned.contexts(self._rows)
 
-    def table(self, place: Mapping[str, Any], a: Array, b: Array) -> pa.Table:
+    def rows(self, place: Mapping[str, Any], a: Array, b: Array) -> dict[str, Any]:
         """Return the tokens that count and are finite on both sides.
 
         Args:
@@ -41,7 +39,7 @@ class Tokens:
         width = min(a.shape[1], b.shape[1], counted.shape[1], self._ids.shape[1])
         x, y = a[rows, :width].astype(np.float64), b[rows, :width].astype(np.float64)
         row, token = np.nonzero(counted[rows, :width] & np.isfinite(x) & np.isfinite(y))
-        content = {
+        return {
             **place,
             "pair": self._aligned.pairs[rows[row]],
             "token": token,
@@ -51,4 +49,3 @@ class Tokens:
             "b": y[row, token],
             "flipped": None if self._flips is None else self._flips[rows[row], token],
         }
-        return arrow_table(TOKENS, content)

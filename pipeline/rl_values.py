@@ -3,15 +3,18 @@
 KL estimators of the log-ratio r = exp(b - a), after Schulman, "Approximating KL Divergence" (2020):
 k1 = a - b, k2 = (b - a)^2 / 2, k3 = exp(b - a) - 1 - (b - a); each has expectation KL(a || b) under
 samples of a (k2 to second order).
+
+These are the passes over all of the data: what two questions need is computed once.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array
+from .rl_batches import Array, same_bytes
 
 ROUNDING = 2.0**-7
 """Relative error of a number that was bfloat16 on one side: twice that of rounding to nearest."""
@@ -20,17 +23,103 @@ CLIP = 0.2
 """Half width of the ratio that PPO lets pass (Schulman et al., 2017)."""
 
 
-def array_difference(a: Array, b: Array) -> dict[str, Any]:
+class Gap:
+    """b - a, element by element, of two arrays of numbers of one shape.
+
+    Args:
+        a: one side.
+        b: the other.
+    """
+
+    def __init__(self, a: Array, b: Array) -> None:
+        self.same = same_bytes(a, b)
+        self._given = a, b
+
+    @cached_property
+    def _floats(self) -> tuple[Array, Array]:
+        """Return numbers in a float type that both fit in; token ids and masks in float64."""
+        x, y = self._given
+        if x.dtype.kind == "f" and x.dtype == y.dtype and x.itemsize >= 4:
+            return x, y
+        return x.astype(np.float64), y.astype(np.float64)
+
+    @property
+    def a(self) -> Array:
+        """Return one side."""
+        return self._floats[0]
+
+    @property
+    def b(self) -> Array:
+        """Return the other side."""
+        return self._floats[1]
+
+    @cached_property
+    def gap(self) -> Array:
+        """Return b - a."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap: Array = self.b - self.a
+        return gap
+
+    @cached_property
+    def size(self) -> Array:
+        """Return the absolute difference."""
+        return np.abs(self.gap)
+
+    @cached_property
+    def max(self) -> float:
+        """Return the largest difference; not finite where any number, or difference, is not."""
+        if self.same:
+            given = self._given[0]
+            exact = given.dtype.kind in "biu" or np.isfinite(given.sum())
+            return 0.0 if exact or np.isfinite(given).all() else np.nan
+        return float(self.size.max(initial=0))
+
+    @cached_property
+    def differs(self) -> Array:
+        """Return where they are not equal; what is not finite is not looked at."""
+        differs: Array = self.size != 0
+        return differs
+
+    @cached_property
+    def largest(self) -> Array:
+        """Return the larger of both, without sign."""
+        largest = np.abs(self.a)
+        return np.maximum(largest, np.abs(self.b), out=largest)
+
+
+class Counting:
+    """Which numbers count.
+
+    Args:
+        mask: [m, width].
+    """
+
+    def __init__(self, mask: Array) -> None:
+        self.mask = mask
+
+    @cached_property
+    def n(self) -> Array:
+        """Return how many of each row count, [m]."""
+        return _count(self.mask)
+
+    @cached_property
+    def factors(self) -> Array:
+        """Return 1 where a number counts, else 0, [m, width]."""
+        return self.mask.astype(np.float32)
+
+
+def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, Any]:
     """Return how two arrays differ as a whole; of other shapes, over the corner they share.
 
     `total` counts the elements of the rectangle around both, so what one side lacks is not equal.
-    NaN equals NaN; where one side alone is not finite, no error is counted.
+    NaN equals NaN; where one side alone is not finite, no error is counted. `gap` is theirs, where
+    it is known.
     """
     corner = tuple(slice(0, min(n, m)) for n, m in zip(a.shape, b.shape, strict=False))
     total = int(
         np.prod([max(n, m) for n, m in zip(a.shape, b.shape, strict=False)], dtype=np.int64)
     )
-    if a.ndim != b.ndim:
+    if a.ndim != b.ndim or not a.ndim:
         a, b = a.reshape(-1), b.reshape(-1)
         corner, total = (slice(0, min(len(a), len(b))),), max(len(a), len(b))
     x, y = a[corner], b[corner]
@@ -39,44 +128,51 @@ def array_difference(a: Array, b: Array) -> dict[str, Any]:
     found |= {"within_2": x.size, "nan_1": 0, "nan_2": 0}
     if x.dtype == object or y.dtype == object:
         same = np.asarray(x.astype(str) == y.astype(str))
-        found |= {
-            "equal": int(same.sum()),
-            "within_3": int(same.sum()),
-            "within_2": int(same.sum()),
-        }
-        found |= {"first": _first(same, a, corner), "max_abs": None, "max_rel": None}
-    elif not (x.dtype == y.dtype and _same_bytes(x, y)):
-        found |= _differences(x, y, a, corner)
-    elif x.dtype.kind == "f":
-        found |= dict.fromkeys(
-            ("nan_1", "nan_2"), int(np.isnan(x).sum()) if np.isnan(x.sum()) else 0
-        )
+        found |= dict.fromkeys(("equal", "within_3", "within_2"), int(same.sum()))
+        found |= {"first": _first(~same, a, corner), "max_abs": None, "max_rel": None}
+    else:
+        found |= _differences(gap or Gap(x, y), a, corner)
     if found["first"] is None and x.size < total:
-        found["first"] = _first(np.zeros(a.shape, bool), a, corner, beyond=True)
+        beyond = np.ones(a.shape, dtype=bool)
+        beyond[corner] = False
+        found["first"] = _first(beyond, a, tuple(slice(None) for _ in a.shape))
     return found
 
 
-def _differences(x: Array, y: Array, a: Array, corner: tuple[slice, ...]) -> dict[str, Any]:
-    x, y = _floats(x, y)
-    found: dict[str, Any] = {"nan_1": 0, "nan_2": 0}
+def _differences(gap: Gap, a: Array, corner: tuple[slice, ...]) -> dict[str, Any]:
+    """Return what is not as it is of equal arrays."""
+    if gap.same:
+        nan = 0 if np.isfinite(gap.max) else int(np.isnan(gap.a).sum())
+        return {"nan_1": nan, "nan_2": nan}
+    if not np.isfinite(gap.max):
+        return _odd_differences(gap, a, corner)
+    relative = np.maximum(gap.largest, TINY)
+    np.divide(gap.size, relative, out=relative)
+    return {
+        "equal": gap.size.size - int(np.count_nonzero(gap.differs)),
+        "first": _first(gap.differs, a, corner),
+        "max_abs": gap.max,
+        "max_rel": float(relative.max(initial=0.0)),
+        "within_3": int(np.count_nonzero(relative <= 1e-3)),
+        "within_2": int(np.count_nonzero(relative <= 1e-2)),
+    }
+
+
+def _odd_differences(gap: Gap, a: Array, corner: tuple[slice, ...]) -> dict[str, Any]:
+    """Return the same where some numbers are not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
-        same = x == y
-        error = np.abs(x - y)
-        size = np.maximum(np.abs(x), np.abs(y))
-        if not np.isfinite(error.max(initial=0.0)):
-            nan_x, nan_y = np.isnan(x), np.isnan(y)
-            found = {"nan_1": int(nan_x.sum()), "nan_2": int(nan_y.sum())}
-            same |= nan_x & nan_y
-            # where one side alone is NaN there is no error, and nothing is close
-            error = np.where(same | nan_x | nan_y, 0, error)
-            size = np.where(nan_x ^ nan_y, 0, np.where(same, 1, size))
-            far = int((nan_x ^ nan_y).sum())
-            relative = np.where(np.isinf(error), 1, error / np.maximum(size, TINY))
-        else:
-            far, relative = 0, error / np.maximum(size, TINY)
-    return found | {
+        nan_x, nan_y = np.isnan(gap.a), np.isnan(gap.b)
+        same = (gap.a == gap.b) | (nan_x & nan_y)
+        # where one side alone is NaN there is no error, and nothing is close
+        error = np.where(same | nan_x | nan_y, 0, gap.size)
+        size = np.where(nan_x ^ nan_y, 0, np.where(same, 1, gap.largest))
+        far = int((nan_x ^ nan_y).sum())
+        relative = np.where(np.isinf(error), 1, error / np.maximum(size, TINY))
+    return {
+        "nan_1": int(nan_x.sum()),
+        "nan_2": int(nan_y.sum()),
         "equal": int(np.count_nonzero(same)),
-        "first": _first(same, a, corner),
+        "first": _first(~same, a, corner),
         "max_abs": float(error.max(initial=0.0)),
         "max_rel": float(relative.max(initial=0.0)),
         "within_3": int(np.count_nonzero(relative <= 1e-3) - far),
@@ -84,141 +180,119 @@ def _differences(x: Array, y: Array, a: Array, corner: tuple[slice, ...]) -> dic
     }
 
 
-def _floats(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return numbers in a float type that both fit in; token ids and masks in float64."""
-    if x.dtype.kind == "f" and x.dtype == y.dtype and x.itemsize >= 4:
-        return x, y
-    return x.astype(np.float64), y.astype(np.float64)
+def _first(differs: Array, a: Array, corner: tuple[slice, ...]) -> int | None:
+    """Return the flat index in `a` of the first element of a corner that differs."""
+    if differs.shape != a.shape:
+        inner, differs = differs, np.zeros(a.shape, dtype=bool)
+        differs[corner] = inner
+    flat = differs.reshape(-1)
+    first = int(flat.argmax()) if flat.size else 0
+    return first if flat.size and flat[first] else None
 
 
-def _same_bytes(x: Array, y: Array) -> bool:
-    return (
-        x.size == y.size and bool((x.view(np.uint8) == y.view(np.uint8)).all())
-        if (x.flags.c_contiguous and y.flags.c_contiguous and x.ndim)
-        else x.tobytes() == y.tobytes()
-    )
-
-
-def _first(same: Array, a: Array, corner: tuple[slice, ...], *, beyond: bool = False) -> int | None:
-    """Return the flat index in `a` of the first element that is not the same."""
-    if beyond:
-        whole = np.zeros(a.shape, dtype=bool)
-        whole[corner] = True
-        same = whole
-    else:
-        if same.all():
-            return None
-        if same.shape != a.shape:
-            whole = np.ones(a.shape, dtype=bool)
-            whole[corner] = same
-            same = whole
-    other = ~same.reshape(-1)
-    return int(other.argmax()) if other.any() else None
-
-
-def counted_differences(
-    a: Array, b: Array, counted: Array, *, rounding: bool = True
-) -> dict[str, Any]:
-    """Return sums over the tokens that count, a row a pair.
+def counted_differences(gap: Gap, counting: Counting, *, log_prob: bool) -> dict[str, Any]:
+    """Return sums over the numbers that count, a row a pair.
 
     Args:
-        a: numbers of one side [m, width].
-        b: of the other, [m, width].
-        counted: which of them to look at [m, width].
-        rounding: whether to count what rounding does not explain; log-probs have a rule of their
-            own.
+        gap: of numbers [m, width].
+        counting: which of them to look at [m, width].
+        log_prob: whether they are log-probabilities: then with what KL estimators, ratios and the
+            correlation need; else with what rounding does not explain.
     """
-    x, y = _floats(a, b)
-    with np.errstate(invalid="ignore", over="ignore"):
-        gap = y - x
-        bad = None
-        if not np.isfinite(gap.sum()):
-            finite_x, finite_y = np.isfinite(x), np.isfinite(y)
-            bad = ~(finite_x & finite_y)
-        nan = _nonfinite(a, b, counted, bad)
-        use = counted if bad is None else counted & ~bad
-        gap = np.where(use, gap, 0)
-        size = np.abs(gap)
-        none = np.zeros(len(gap), dtype=np.int64)
-        off = _off(x, y, size, use) if rounding and size.any() else none
-    rows = np.arange(len(gap))
-    place = size.argmax(axis=1) if gap.shape[1] else rows * 0
-    largest = size[rows, place] if gap.shape[1] else np.zeros(len(rows))
-    return {
-        "n": use.sum(axis=1),
-        "sum": gap.sum(axis=1, dtype=np.float64),
+    zeros = np.zeros(len(gap.a), dtype=np.int64)
+    nan = dict.fromkeys(("nan_a", "nan_b", "hidden_a", "hidden_b"), zeros)
+    if not np.isfinite(gap.max):
+        gap, counting, nan = _finite(gap, counting)
+    found: dict[str, Any] = {"n": counting.n, **nan}
+    if gap.same or not gap.max:
+        found |= dict.fromkeys(("sum", "sum_abs", "max_abs", "max_token", "differ", "off"), zeros)
+        return found | (_log_prob_sums(gap, counting, None) if log_prob else {})
+    between, size, differs = gap.gap, gap.size, gap.differs
+    if (differs > counting.mask).any():
+        between = between * counting.factors
+        size, differs = np.abs(between), differs & counting.mask
+    place = size.argmax(axis=1)
+    largest = size[np.arange(len(size)), place].astype(np.float64)
+    found |= {
+        "sum": between.sum(axis=1, dtype=np.float64),
         "sum_abs": size.sum(axis=1, dtype=np.float64),
-        "max_abs": largest.astype(np.float64),
+        "max_abs": largest,
         "max_token": place,
-        "differ": np.count_nonzero(size, axis=1),
-        "off": off,
-        **nan,
+        "differ": _count(differs),
+        "off": zeros,
     }
+    if log_prob:
+        return found | _log_prob_sums(gap, counting, between)
+    return found | ({"off": _off(gap, counting, size)} if largest.any() else {})
 
 
-def _off(x: Array, y: Array, size: Array, use: Array) -> Array:
+def _finite(gap: Gap, counting: Counting) -> tuple[Gap, Counting, dict[str, Array]]:
+    """Return the same with what is not finite on either side left out, and how many that was."""
+    odd = [~np.isfinite(numbers) for numbers in (gap.a, gap.b)]
+    names = ("nan_a", "nan_b", "hidden_a", "hidden_b")
+    counts = [_count(one & m) for m in (counting.mask, ~counting.mask) for one in odd]
+    bad = odd[0] | odd[1]
+    rest = Gap(*(np.where(bad, 0, numbers) for numbers in (gap.a, gap.b)))
+    return rest, Counting(counting.mask & ~bad), dict(zip(names, counts, strict=True))
+
+
+def _off(gap: Gap, counting: Counting, size: Array) -> Array:
     """Return how many numbers of each row are further apart than rounding explains, [m].
 
     Numbers near zero are sums of larger ones: what counts is the usual size of a row's numbers.
     """
-    largest = np.where(use, np.maximum(np.abs(x), np.abs(y)), 0)
-    usual = np.sqrt(np.square(largest).sum(axis=1) / np.maximum(use.sum(axis=1), 1))
-    limit = ROUNDING * np.maximum(largest, usual[:, None]) + 1e-7
-    found: Array = np.count_nonzero(size > limit, axis=1)
-    return found
+    largest = gap.largest * counting.factors
+    usual = np.sqrt(_dot(largest, largest) / np.maximum(counting.n, 1))
+    return _count(size > ROUNDING * np.maximum(largest, usual[:, None]) + 1e-7)
 
 
-def _nonfinite(a: Array, b: Array, counted: Array, bad: Array | None) -> dict[str, Any]:
-    """Return how many numbers of each row are not finite: where they count, and elsewhere."""
-    names = ("nan_a", "nan_b", "hidden_a", "hidden_b")
-    if bad is None:
-        return dict.fromkeys(names, np.zeros(len(a), dtype=np.int64))
-    odd = [~np.isfinite(array.astype(np.float64)) for array in (a, b)]
-    counts = [(one & where).sum(axis=1) for where in (counted, ~counted) for one in odd]
-    return dict(zip(names, counts, strict=True))
-
-
-def log_prob_sums(a: Array, b: Array, counted: Array) -> dict[str, Any]:
+def _log_prob_sums(gap: Gap, counting: Counting, between: Array | None) -> dict[str, Any]:
     """Return what KL estimators, ratios and the correlation need, a row a pair.
 
-    Args:
-        a: log-probabilities of one side [m, width].
-        b: of the other, [m, width].
-        counted: which of them to look at [m, width].
+    exp(gap) - 1 - gap by its series where the gap is small: there the difference would lose all
+    digits, and few gaps are large. The first term left out is gap^5 / 120, below 2e-6 of the sum.
     """
-    with np.errstate(invalid="ignore", over="ignore"):
-        x, y = (one * counted for one in _floats(a, b))
-        if not np.isfinite(x.sum() + y.sum()):  # NaN times 0 is NaN
-            use = counted & np.isfinite(a) & np.isfinite(b)
-            x, y = np.where(use, a, 0), np.where(use, b, 0)
-        gap = y - x
-        k3, outside = _excess(gap)
-    k3_sums = _sum(k3)
-    found: dict[str, Any] = {"clipped": outside, "sum_ratio": _sum(gap) + k3_sums}
-    found |= {"sum_k2": _dot(gap, gap) / 2, "sum_k3": k3_sums}
-    found |= {"sum_a": _sum(x), "sum_b": _sum(y)}
-    return found | {"sum_aa": _dot(x, x), "sum_bb": _dot(y, y), "sum_ab": _dot(x, y)}
+    x = gap.a * counting.factors
+    total, squares = x.sum(axis=1, dtype=np.float64), _dot(x, x)
+    zeros = np.zeros(len(x))
+    found: dict[str, Any] = {"sum_a": total, "sum_b": total, "sum_aa": squares}
+    found |= dict.fromkeys(("sum_bb", "sum_ab"), squares)
+    found |= dict.fromkeys(("clipped", "sum_ratio", "sum_k2", "sum_k3"), zeros)
+    if between is None:
+        return found
+    sums, mixed = between.sum(axis=1, dtype=np.float64), _dot(x, between)
+    k2, k3, clipped = _excess(between)
+    found |= {"clipped": clipped, "sum_ratio": sums + k3, "sum_k2": k2, "sum_k3": k3}
+    return found | {
+        "sum_b": total + sums,
+        "sum_ab": squares + mixed,
+        "sum_bb": squares + 2 * (mixed + k2),
+    }
 
 
-def _excess(gap: Array) -> tuple[Array, Array]:
-    """Return exp(gap) - 1 - gap, [m, width], and how many ratios of each row would be clipped, [m].
-
-    By its series where the gap is small: there the difference would lose all digits, and few gaps
-    are large. The first term left out is gap^5 / 120, below 2e-6 of the sum.
-    """
-    k3 = gap * gap * (0.5 + gap * (1 / 6 + gap * (1 / 24)))
-    rows, places = np.nonzero(np.abs(gap) > SMALL)
+def _excess(gap: Array) -> tuple[Array, Array, Array]:
+    """Return sums of gap^2 / 2 and exp(gap) - 1 - gap, and the ratios that PPO would clip, [m]."""
+    above = np.abs(gap) > SMALL
+    rows, places = np.nonzero(above) if above.any() else np.zeros((2, 0), dtype=np.int64)
     large = gap[rows, places].astype(np.float64)
-    ratio = np.expm1(large)
-    k3[rows, places] = ratio - large
-    return k3, np.bincount(rows[np.abs(ratio) > CLIP], minlength=len(gap))
+    if len(large):
+        gap = gap * ~above
+    squares = gap * gap
+    k2 = _dot(gap, gap) / 2
+    k3 = k2 + _dot(squares, gap) / 6 + _dot(squares, squares) / 24
+    with np.errstate(over="ignore"):
+        ratio = np.expm1(large)
+    m = len(gap)
+    clipped = np.bincount(rows[np.abs(ratio) > CLIP], minlength=m)
+    k2 = k2 + np.bincount(rows, large * large / 2, m)
+    return k2, k3 + np.bincount(rows, ratio - large, m), clipped
 
 
-def _sum(numbers: Array) -> Array:
-    total: Array = numbers.sum(axis=1, dtype=np.float64)
-    return total
+def _count(marked: Array) -> Array:
+    counts: Array = marked.sum(axis=1)
+    return counts
 
 
 def _dot(x: Array, y: Array) -> Array:
-    total: Array = np.einsum("ij,ij->i", x, y, dtype=np.float64)
+    total: Array = np.einsum("ij,ij->i", x, y).astype(np.float64)
     return total

@@ -20,8 +20,8 @@ import pytest
 import torch
 
 from collectors import SingleSave
+from pipeline.readers.dtypes import dtype_of, widened
 from pipeline.readers.rollouts import find_parts, read_part
-from pipeline.readers.rollouts.dtypes import decode
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,7 +76,7 @@ def test_every_code_of_float8(tmp_path: Path, kind: str) -> None:
 
 def test_every_code_of_bfloat16() -> None:
     codes = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(torch.bfloat16)
-    found = decode(codes.view(torch.uint8).numpy().tobytes(), "bfloat16")
+    found = widened(codes.view(torch.uint8).numpy().view(dtype_of("bfloat16")))
     np.testing.assert_array_equal(found, codes.float().numpy())
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from .names import TEXTS, canonical
 from .part import Part, Value, ragged_value, text_value, wanted
 
 MODULE = "shards"
+DATA = ROLLOUTS.field("data").type
 
 
 def find_shards(path: Path) -> list[Part]:
@@ -40,9 +41,7 @@ def read(part: Part, keys: Collection[str] | None) -> list[Value]:
     values = []
     for file in part.files:
         try:
-            for table in _tables(file, keys):
-                columns = [table.column(name) for name in ROLLOUTS.names]
-                values += [_value(*row) for row in zip(*columns, strict=True)]
+            values += [_value(*row) for row in _rows(file, keys)]
         except (OSError, ValueError, pa.ArrowException) as error:
             raise ReadError(
                 f"{file} cannot be read: {' '.join(str(error).split())}; move it away to compare "
@@ -56,12 +55,12 @@ def keys(part: Part) -> set[str]:
     found = set()
     for file in part.files:
         try:
-            opened = _opened(file)
-            known = {key for key in _groups(opened) if key}
-            if len(known) == opened.num_row_groups and not known & set(TEXTS):
+            footer, groups = _footer(file)
+            known = {key for key in groups if key}
+            if len(known) == len(groups) and not known & set(TEXTS):
                 found |= {canonical(key) for key in known}
                 continue
-            table = opened.read(columns=["key", "dtype"])
+            table = pq.ParquetFile(file, metadata=footer).read(columns=["key", "dtype"])
         except (OSError, ValueError, pa.ArrowException):
             continue  # told of where its values are read
         rows = zip(*(table.column(name).to_pylist() for name in ("key", "dtype")), strict=True)
@@ -69,54 +68,56 @@ def keys(part: Part) -> set[str]:
     return found
 
 
-def _opened(file: str) -> pq.ParquetFile:
-    """Return an open file; a thread's last ones stay open, since keys are read one by one."""
-    return _kept(file, os.stat(file).st_mtime_ns, threading.get_ident())
+def _footer(file: str) -> tuple[pq.FileMetaData, list[str | None]]:
+    """Return the footer of a file, and the key of each row group; None where that is not told."""
+    return _kept(file, os.stat(file).st_mtime_ns)
 
 
-@lru_cache(maxsize=16)
-def _kept(file: str, changed: int, thread: int) -> pq.ParquetFile:
-    return pq.ParquetFile(file)
-
-
-def _groups(opened: pq.ParquetFile) -> list[str | None]:
-    """Return the key of each row group; None where it holds several, or does not tell."""
-    place = opened.schema_arrow.get_field_index("key")
-    columns = [opened.metadata.row_group(n).column(place) for n in range(opened.num_row_groups)]
+@lru_cache(maxsize=4096)
+def _kept(file: str, changed: int) -> tuple[pq.FileMetaData, list[str | None]]:
+    """Return the footer; it stays in memory, since keys are read one by one."""
+    footer = pq.ParquetFile(pa.OSFile(file)).metadata
+    place = footer.schema.names.index("key")
+    columns = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
     told = [column.statistics for column in columns]
-    return [k.min if k and k.has_min_max and k.min == k.max else None for k in told]
+    return footer, [k.min if k and k.has_min_max and k.min == k.max else None for k in told]
 
 
-def _tables(file: str, keys: Collection[str] | None) -> Iterator[pa.Table]:
-    opened = _opened(file)
+def _rows(file: str, keys: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a file in which these keys may be; the numbers as Arrow scalars."""
+    footer, known = _footer(file)
     groups = [
         number
-        for number, key in enumerate(_groups(opened))
+        for number, key in enumerate(known)
         if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
     ]
     if groups:
-        yield opened.read_row_groups(groups, use_threads=False)
+        opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
+        table = opened.read_row_groups(groups, use_threads=False)
+        columns = (table.column(name) for name in ROLLOUTS.names)
+        # a scalar of a buffer is a view
+        whole = (list(c) if c.type == DATA else c.to_pylist() for c in columns)
+        yield from zip(*whole, strict=True)
 
 
 def _value(
-    micro: pa.Scalar,
-    key: pa.Scalar,
-    entry: pa.Scalar,
-    dtype: pa.Scalar,
-    shape: pa.Scalar,
-    lengths: pa.Scalar,
+    micro: int | None,
+    name: str,
+    entry: str | None,
+    kind: str,
+    shape: list[int] | None,
+    lengths: list[int] | None,
     data: pa.Scalar,
-    texts: pa.Scalar,
+    texts: list[str] | None,
 ) -> Value:
-    name, kind = key.as_py(), dtype.as_py()
-    number, place = micro.as_py() or 0, entry.as_py() or ""
+    number, place = micro or 0, entry or ""
     if kind == "text":
-        value = text_value(number, canonical(name, text=True), texts.as_py())
+        value = text_value(number, canonical(name, text=True), texts or [])
         return replace(value, entry=place, name=name)
     flat = widened(np.frombuffer(data.as_buffer(), dtype_of(kind)))
-    if lengths.is_valid:
-        ends = np.cumsum(lengths.as_py())
+    if lengths is not None:
+        ends = np.cumsum(lengths)
         rows = np.split(flat, ends[:-1]) if len(ends) else []
         return replace(ragged_value(number, canonical(name), rows, kind), name=name)
-    size = tuple(shape.as_py())
+    size = tuple(shape or ())
     return Value(number, canonical(name), place, kind, size, flat.reshape(size), name=name)

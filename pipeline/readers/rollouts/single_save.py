@@ -11,15 +11,21 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
+from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0
 
+from ..dtypes import Array
 from ..errors import ReadError
 from .names import canonical
 from .part import Part, Value, wanted
 
 MODULE = "single_save"
+SUFFIX, FIRST_VERSION = ".npy", b"\x93NUMPY\x01\x00"
 _STEP, _RANK, _MICRO = (re.compile(rf"{name}(\d+)$") for name in ("step", "rank", "micro_step"))
 
 
@@ -40,43 +46,66 @@ def find_single_save(path: Path) -> list[Part]:
 
 def keys(part: Part) -> set[str]:
     """Return the keys of one step and rank."""
-    return {canonical(Path(folder).parent.parent.name) for folder in part.files}
+    return {canonical(_key(folder)) for folder in part.files}
 
 
 def read(part: Part, keys: Collection[str] | None) -> list[Value]:
     """Return the values of one step and rank."""
     values = []
-    for folder in map(Path, part.files):
-        name = folder.parent.parent.name
+    for folder in part.files:
+        name = _key(folder)
         if wanted(canonical(name), keys):
             for micro, file in _files(folder):
                 values.append(_value(name, micro, file))
     return values
 
 
-def _value(name: str, micro: int, file: Path) -> Value:
+def _key(folder: str) -> str:
+    """Return what the user called the values in data/{key}/step{S}/rank{R}."""
+    return folder.split(os.sep)[-3]
+
+
+def _value(name: str, micro: int, file: str) -> Value:
     try:
-        array = np.load(file, allow_pickle=False)
+        array = _load(file)
     except (OSError, ValueError, EOFError) as error:
         raise ReadError(f"{file} cannot be read: {error}; save this step again") from None
-    entry = file.stem.removeprefix(name).lstrip("._")
+    entry = os.path.basename(file)[: -len(SUFFIX)].removeprefix(name).lstrip("._")
     return Value(micro, canonical(name), entry, str(array.dtype), array.shape, array, name=name)
 
 
-def _files(folder: Path) -> Iterator[tuple[int, Path]]:
+def _load(file: str) -> Array:
+    """Return what an .npy file holds; values of one key mostly have one header."""
+    content = np.fromfile(file, np.uint8)
+    start = 10 + int.from_bytes(content[8:10].tobytes(), "little")
+    known = content[:8].tobytes() == FIRST_VERSION and _header(content[8:start].tobytes())
+    if not known or known[2].hasobject:
+        return np.asarray(np.load(file, allow_pickle=False))
+    shape, by_columns, dtype = known
+    numbers = content[start:].view(dtype)
+    return numbers.reshape(shape, order="F" if by_columns else "C")
+
+
+@lru_cache(maxsize=256)
+def _header(text: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    found: tuple[tuple[int, ...], bool, np.dtype[Any]] = read_array_header_1_0(BytesIO(text))
+    return found
+
+
+def _files(folder: str) -> Iterator[tuple[int, str]]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         micro = _MICRO.match(entry.name)
         if micro and entry.is_dir():
             for file in sorted(os.listdir(entry.path), key=_by_number):
-                if file.endswith(".npy"):
-                    yield int(micro[1]), Path(entry.path, file)
-        elif entry.name.endswith(".npy"):
-            yield 0, Path(entry.path)
+                if file.endswith(SUFFIX):
+                    yield int(micro[1]), os.path.join(entry.path, file)
+        elif entry.name.endswith(SUFFIX):
+            yield 0, entry.path
 
 
 def _size(folder: str) -> int:
     """Return the bytes of the values below a folder."""
-    return sum(file.stat().st_size for _, file in _files(Path(folder)))
+    return sum(os.stat(file).st_size for _, file in _files(folder))
 
 
 def _by_number(name: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
--- checkpoint/unpaired: one row per tensor that is on one side only, or of another shape there.
+-- checkpoint/alone: one row per tensor that is on one side only, or of another shape there.
 --
 -- What may lie in a file of the other side that could not be read is incomparable, not missing.
 --

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 def test_weights_come_first(ask) -> None:
     columns = "side kind status name shape_a"
-    db = ask("checkpoint/unpaired").table(
+    db = ask("checkpoint/alone").table(
         "strays",
         columns,
         "b weight only_in_b z -",
@@ -18,4 +18,4 @@ def test_weights_come_first(ask) -> None:
 
 
 def test_nothing(ask) -> None:
-    assert ask("checkpoint/unpaired").rows() == []
+    assert ask("checkpoint/alone").rows() == []
