@@ -24,7 +24,7 @@ from .tasks import Batch, batches
 from .work import Work
 
 RUN_MEMORY_MB = 512
-"""What the tables of all ranks may take of memory: those of some 700 ranks of 20,000 calls."""
+"""What the tables of all ranks may take of memory; of more than 1,024 ranks, half a MiB each."""
 
 QUESTIONS = ("health/shards", *RANK_QUESTIONS)
 
@@ -41,7 +41,8 @@ def run_store(
         nan_only: start from NaN alone.
         explain: called with each statement, bound, before it runs.
     """
-    limits = replace(limits, memory_mb=min(limits.memory_mb, RUN_MEMORY_MB))
+    needed = max(RUN_MEMORY_MB, len({shard.rank for shard in dump.shards}) // 2)
+    limits = replace(limits, memory_mb=min(limits.memory_mb, needed))
     return Store(limits, {"nan_only": nan_only, "world_size": dump.world_size}, explain)
 
 
