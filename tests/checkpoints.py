@@ -177,8 +177,8 @@ import torch.distributed as dist, torch.distributed.checkpoint as dcp
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 from safetensors.numpy import load_file
-rank, world, port, source, *targets = sys.argv[1:]
-where = f"tcp://127.0.0.1:{port}"
+rank, world, source, *targets = sys.argv[1:]
+where = f"file://{source}/store"
 dist.init_process_group("gloo", init_method=where, rank=int(rank), world_size=int(world))
 mesh = init_device_mesh("cpu", (int(world),))
 rows = lambda array: distribute_tensor(torch.from_numpy(array), mesh, [Shard(0)])
@@ -186,11 +186,12 @@ for target in targets:
     weights = load_file(f"{source}/{target.rpartition('/')[2]}.safetensors")
     state = {"model": {name: rows(array) for name, array in weights.items()}}
     dcp.save(state, checkpoint_id=target)
+dist.barrier()
 dist.destroy_process_group()
 """
 
 
-def write_dcp(folder: Path, ranks: int, port: int, models: Mapping[str, Weights]) -> None:
+def write_dcp(folder: Path, ranks: int, models: Mapping[str, Weights]) -> None:
     """Write each model as `folder/NAME` by torch.distributed.checkpoint, from real gloo ranks."""
     source = folder.parent / f"{folder.name}_source"
     source.mkdir(parents=True)
@@ -200,7 +201,7 @@ def write_dcp(folder: Path, ranks: int, port: int, models: Mapping[str, Weights]
     targets = [str(folder / name) for name in models]
     command = [sys.executable, "-W", "ignore", "-c", DCP]
     workers = [
-        subprocess.Popen([*command, str(rank), str(ranks), str(port), str(source), *targets])
+        subprocess.Popen([*command, str(rank), str(ranks), str(source), *targets])
         for rank in range(ranks)
     ]
     assert [worker.wait(timeout=240) for worker in workers] == [0] * ranks

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -24,11 +23,8 @@ PAD, EOS, VOCABULARY, TOP_K = 0, 1, 48, 4
 
 def run_grpo(out: Path, fault: str = "", *, world: int = 2, steps: int = STEPS) -> Path:
     """Run all ranks; return the folder with `engine` and `trainer`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     command = [sys.executable, "-W", "ignore", "-m", "tests.collectors.grpo", "--world", str(world)]
-    command += ["--port", port, "--fault", fault, "--out", str(out), "--steps", str(steps)]
+    command += ["--fault", fault, "--out", str(out), "--steps", str(steps)]
     ranks = [subprocess.Popen([*command, "--rank", str(r)], cwd=ROOT) for r in range(world)]
     assert [rank.wait() for rank in ranks] == [0] * world
     return out
@@ -186,13 +182,14 @@ def main() -> None:
     parser.add_argument("--rank", type=int)
     parser.add_argument("--world", type=int)
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--port")
     parser.add_argument("--fault")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": args.port, "RANK": str(args.rank)}
-    dist.init_process_group("gloo", rank=args.rank, world_size=args.world)
+    os.environ["RANK"] = str(args.rank)
+    store = f"file://{args.out.absolute()}.store"
+    dist.init_process_group("gloo", store, rank=args.rank, world_size=args.world)
     train(args.rank, args.world, args.fault, args.out, args.steps)
+    dist.barrier()
     dist.destroy_process_group()
 
 

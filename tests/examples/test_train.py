@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import traceback
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from ..conftest import Analyze
+from ..ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = "none forward backward comm weight batch optimizer mask".split()
@@ -31,12 +31,6 @@ def train() -> Iterator[ModuleType]:
         importlib.import_module(heavy)
     yield importlib.import_module("train")
     sys.path.remove(str(ROOT / "examples"))
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def run(train: ModuleType, world: int, arguments: list[str]) -> None:

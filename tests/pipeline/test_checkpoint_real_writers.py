@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM
 
 from tests.checkpoints import compare, found
-from tests.pipeline.test_checkpoint_same_model import free_port
+from tests.ports import free_port
 
 WRITERS = Path(__file__).parent / "writers"
 SIZES = {
@@ -46,17 +46,17 @@ def changed(model: Path, target: Path, name: str, index: tuple[int, int]) -> Pat
 
 
 def run_ranks(script: str, ranks: int, *arguments: object) -> None:
-    port = free_port()
     command = [sys.executable, "-W", "ignore", str(WRITERS / script)]
     workers = [
         subprocess.Popen(
-            [*command, str(rank), str(ranks), str(port), *map(str, arguments)],
+            [*command, str(rank), str(ranks), *map(str, arguments)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         for rank in range(ranks)
     ]  # fmt: skip
-    ended = [(worker.communicate(timeout=200)[1], worker.returncode) for worker in workers]
-    assert all(code == 0 for _, code in ended), ended[0][0][-2000:]
+    said = [worker.communicate(timeout=200)[1] for worker in workers]
+    for rank, worker in enumerate(workers):
+        assert worker.returncode == 0, f"rank {rank}: {said[rank][-2000:]}"
 
 
 NAME, INDEX = "model.layers.1.self_attn.k_proj.weight", (9, 3)
@@ -94,7 +94,7 @@ def test_a_missing_file_of_dcp(model: Path, tmp_path: Path) -> None:
     ],
 )
 def test_deepspeed(model: Path, tmp_path: Path, stage: int, ranks: int, dtype: str) -> None:
-    run_ranks("write_deepspeed.py", ranks, model, tmp_path / "zero", stage, dtype)
+    run_ranks("write_deepspeed.py", ranks, model, tmp_path / "zero", stage, dtype, free_port())
     result = compare(model, tmp_path / "zero")
     assert result["verdict"] == "same"
     status = "equal" if dtype == "fp32" else "rounded"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from itertools import product
 from pathlib import Path
 
@@ -35,12 +34,6 @@ CHANGES = {
 """Weight -> the element that is changed in it."""
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
     """Return (layout, changed weight or nothing) -> folder."""
@@ -52,7 +45,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], P
     numbered = {f"m{n}": weights for n, weights in enumerate(models.values())}
     made = {}
     for layout, ranks in (("dcp2", 2), ("dcp4", 4)):
-        write_dcp(root / layout, ranks, free_port(), numbered)
+        write_dcp(root / layout, ranks, numbered)
     for number, (name, weights) in zip(numbered, models.items(), strict=True):
         made["hf", name] = write_safetensors(root / "hf" / number, weights)
         made["tp1", name] = write_megatron(root / "tp1" / number, weights)

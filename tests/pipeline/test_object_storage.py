@@ -15,6 +15,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 JSON_DUMP = ROOT / "examples" / "tp2_dp2_log_of_zero"
 EVERYTHING = {
@@ -32,9 +34,7 @@ def crossrank(variables: Variables, *words: object) -> subprocess.CompletedProce
 @pytest.fixture(scope="module")
 def storage() -> Iterator[Variables]:
     """A server that checks keys and signatures; return the variables that open it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program = Path(sys.executable).with_name("moto_server")
     # the first three actions make the user, whom all others need
     server = subprocess.Popen(

@@ -9,7 +9,7 @@ import torch
 
 
 def main() -> None:
-    rank, world, port, model_folder, target, stage, dtype = sys.argv[1:]
+    rank, world, model_folder, target, stage, dtype, port = sys.argv[1:]
     os.environ |= {
         "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port, "DS_ACCELERATOR": "cpu",
@@ -32,6 +32,8 @@ def main() -> None:
     engine.backward(engine(input_ids=tokens, labels=tokens).loss)
     engine.step()
     engine.save_checkpoint(target)
+    deepspeed.comm.barrier()
+    deepspeed.comm.destroy_process_group()
 
 
 main()

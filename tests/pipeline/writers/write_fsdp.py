@@ -14,8 +14,8 @@ from transformers import LlamaForCausalLM
 
 
 def main() -> None:
-    rank, world, port, model_folder, target = sys.argv[1:]
-    where = f"tcp://127.0.0.1:{port}"
+    rank, world, model_folder, target = sys.argv[1:]
+    where = f"file://{target}.store"
     dist.init_process_group("gloo", init_method=where, rank=int(rank), world_size=int(world))
     mesh = init_device_mesh("cpu", (int(world),))
     model = LlamaForCausalLM.from_pretrained(model_folder)
@@ -28,6 +28,7 @@ def main() -> None:
     optimizer.step()
     weights, state = get_state_dict(model, optimizer)
     dcp.save({"model": weights, "optimizer": state, "step": 1}, checkpoint_id=target)
+    dist.barrier()
     dist.destroy_process_group()
 
 
