@@ -85,28 +85,36 @@ def batches(
     There are at least as many tasks as workers, if there are ranks enough. Shards of different
     nodes stay apart, and the nodes take turns, so that all are busy from the start.
     """
-    share = sum(shard.bytes for shard in dump.shards) // workers + 1
-    most = 0 if dump.kind == "msprobe" else min(BATCH_BYTES, share)  # parsing JSON is task enough
     by_node: dict[str, list[Shard]] = defaultdict(list)
     for shard in dump.shards:
         by_node[shard.node].append(shard)
-    queues = [
-        list(_packed(Batch(dump.kind, tuple(held), tuple(questions), limits, params).split(), most))
-        for held in by_node.values()
-    ]
+    queues = []
+    for held in by_node.values():
+        singles = Batch(dump.kind, tuple(held), tuple(questions), limits, params).split()
+        rounds = -(-_size(singles) // (workers * BATCH_BYTES))
+        # parsing JSON is task enough
+        count = len(singles) if dump.kind == "msprobe" else workers * rounds
+        queues.append(list(_packed(singles, count)))
     return [batch for batch in chain.from_iterable(zip_longest(*queues)) if batch]
 
 
-def _packed(singles: Sequence[Batch], most: int) -> Iterator[Batch]:
-    """Yield batches that were put together up to `most` bytes."""
-    shards: list[Shard] = []
-    for single in singles:
-        if shards and sum(shard.bytes for shard in (*shards, *single.shards)) > most:
-            yield replace(single, shards=tuple(shards))
-            shards = []
-        shards += single.shards
-    if shards:
-        yield replace(singles[-1], shards=tuple(shards))
+def _packed(singles: Sequence[Batch], count: int) -> Iterator[Batch]:
+    """Yield up to `count` batches of much the same size: neighbours, put together."""
+    whole = max(_size(singles), 1)
+    groups: dict[int, list[Shard]] = defaultdict(list)
+    before = 0
+    for number, single in enumerate(singles):
+        size = _size([single])
+        place = number if count >= len(singles) else (before + size // 2) * count // whole
+        groups[place] += single.shards
+        before += size
+    for shards in groups.values():
+        yield replace(singles[0], shards=tuple(shards))
+
+
+def _size(batches: Iterable[Batch]) -> int:
+    """Return the bytes of what batches read."""
+    return sum(shard.bytes for batch in batches for shard in batch.shards)
 
 
 def run_batch(batch: Batch) -> dict[str, bytes]:

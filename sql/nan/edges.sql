@@ -21,7 +21,7 @@ WITH inside AS (
   SELECT t.step, t.rank, t.seq, t.likeness, c.parent_seq
   FROM bad_tensors AS t
   JOIN calls AS c USING (step, rank, seq)
-  WHERE c.kind = 'module' AND NOT t.is_read AND c.parent_seq IS NOT NULL
+  WHERE t.kind = 'module' AND NOT t.is_read AND c.parent_seq IS NOT NULL
 ),
 finite_outside AS (
   SELECT t.step, t.rank, t.seq

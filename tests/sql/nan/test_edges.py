@@ -4,7 +4,7 @@ import pytest
 
 CALLS = "step rank seq kind reads_bad makes_bad absorbs"
 READS = "step rank seq slot source producer_step producer_seq producer_likeness"
-BAD = "step rank seq slot is_read allocated likeness"
+BAD = "step rank seq kind slot is_read allocated likeness"
 TENSORS = "step rank seq slot direction role dtype numel has_nan has_posinf has_neginf"
 
 
@@ -66,14 +66,14 @@ class TestModules:
             f"0 0 4 {kind} {parent}",
             "0 0 5 module -",
         )
-        db.table("bad_tensors", BAD, "0 0 4 output.0 false false 77", *outside)
+        db.table("bad_tensors", BAD, f"0 0 4 {kind} output.0 false false 77", *outside)
         calls = ["0 0 4 module false true false"]
         if outside:
             calls.append("0 0 5 module false true false")
         return db.table("bad_calls", CALLS, *calls)
 
     def test_what_a_child_made_is_carried_by_a_module_with_a_bad_result(self, ask) -> None:
-        db = self.inside(ask, "0 0 5 output.0 false false 78")
+        db = self.inside(ask, "0 0 5 module output.0 false false 78")
         assert db.rows() == [(0, 0, 4, 77, 0, 5, "carries")]
 
     def test_what_a_child_made_is_absorbed_by_a_module_with_finite_results(self, ask) -> None:
@@ -109,7 +109,7 @@ class TestModules:
         assert db.rows() == []
 
     def test_a_call_that_is_no_module_or_lies_in_none(self, ask) -> None:
-        outside = "0 0 5 output.0 false false 78"
+        outside = "0 0 5 module output.0 false false 78"
         assert self.inside(ask, outside, kind="compute").rows() == []
         assert self.inside(ask, outside, parent="-").rows() == []
 
