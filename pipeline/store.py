@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,12 +39,14 @@ class Store:
         params: Mapping[str, Any],
         explain: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="crossrank-")
+        self.folder = Path(tempfile.mkdtemp(prefix="crossrank-"))
+        """A folder that is gone when the store is closed, or emptied."""
+        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.con = duckdb.connect(
             config={
                 "threads": limits.threads,
                 "memory_limit": f"{limits.memory_mb}MiB",
-                "temp_directory": self._folder.name,
+                "temp_directory": str(self.folder),
                 "arrow_large_buffer_size": True,  # 64-bit offsets: call stacks can exceed 2 GiB
                 "python_enable_replacements": False,  # SQL must not see Python's variables
             }
@@ -55,17 +58,26 @@ class Store:
         self._known: set[str] = set()
         self._seen: dict[str, list[str]] = {}  # table -> the Parquet files that it is a view of
 
-    @property
-    def folder(self) -> Path:
-        """Return a folder that is gone when the store is closed."""
-        return Path(self._folder.name)
-
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.con.close()
-        self._folder.cleanup()
+        self._remove()
+
+    @contextmanager
+    def anew(self, params: Mapping[str, Any]) -> Iterator[None]:
+        """Be as new inside of this, with other parameters."""
+        whole, self.params, self._known, self._seen = self.folder, dict(params), set(), {}
+        self._run("ATTACH ':memory:' AS anew")
+        self._run("USE anew")
+        self._run("RESET disabled_optimizers")
+        with tempfile.TemporaryDirectory(dir=whole) as folder:
+            self.folder = Path(folder)
+            yield
+        self.folder = whole
+        self._run("USE memory")
+        self._run("DETACH anew")
 
     def fill(self, table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
         """Make a small table.

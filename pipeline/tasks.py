@@ -10,11 +10,11 @@ from functools import cached_property
 from itertools import chain, zip_longest
 from typing import Any
 
+from .lending import lent
 from .loading import load_shards
 from .settings import Limits, cpu_count, limits
 from .shards import Dump, Shard
 from .sqlfile import digest
-from .store import Store
 from .wording import ranges, ranks_text
 from .work import Work
 
@@ -124,7 +124,7 @@ def run_batch(batch: Batch) -> dict[str, bytes]:
         Question -> rows, as a Parquet file; nothing when they could be put where the driver
         finds them.
     """
-    with Store(batch.limits or limits(cpu_count()), batch.params) as store:
+    with lent(batch.limits or limits(cpu_count()), batch.params) as store:
         load_shards(store, batch.kind, batch.shards)
         store.fill("wanted", WANTED, batch.wanted)
         answers = {name: store.pack(name) for name in batch.questions}
