@@ -203,3 +203,17 @@ def test_run_file(tmp_path: Path) -> None:
     assert '"format": "crossrank"' in text
     assert '"world_size": 2' in text
     assert sorted(os.listdir(tmp_path)) == ["run.json", "step=0"]
+
+
+def test_the_ranks_of_a_large_group_take_little_room_and_come_back(tmp_path: Path) -> None:
+    ranks = list(range(2048))
+    with_group = {"kind": "comm", "group_id": "world", "group_ranks": ranks}
+    with ShardWriter(tmp_path, step=0, rank=0, run=RUN) as writer:
+        for seq in range(10_000):
+            name = f"Distributed.all_reduce.{seq}.forward"
+            writer.add({"seq": seq, "name": name} | (with_group if seq % 8 == 0 else {}), [])
+    (part,) = shard_dirs(tmp_path)[0, 0].glob("calls-*.parquet")
+    assert part.stat().st_size < 200_000  # 1,250 lists: 20 MB as numbers
+    read = pq.read_table(part)
+    assert read["group_ranks"][0].as_py() == read["group_ranks"][9_992].as_py() == ranks
+    assert read["group_ranks"].null_count == 8_750
