@@ -14,7 +14,7 @@ import pyarrow as pa
 from analyzers.checkpoint_diff import checkpoint_diff
 
 from .checkpoint_hints import Suspect, hint, histogram
-from .checkpoint_plan import PIECES, Task, compare, size_of, tasks
+from .checkpoint_plan import PIECES, Task, compare, compiled, load, size_of, tasks
 from .engine import Engine, Failure
 from .engine_local import LocalEngine
 from .progress import Progress
@@ -120,6 +120,8 @@ def compare_checkpoints(
     try:
         with Store(limits, {}) as store:
             _fill(store, "tensor_pairs", _pair_rows(pairing.pairs))
+            if loops := compiled(pairing.pairs):
+                list(engine.everywhere(load, loops))
             start = time.monotonic()
             _fill(store, "pieces", _run(engine, pairing.pairs, quiet))
             seconds = time.monotonic() - start

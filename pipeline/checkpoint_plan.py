@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from .readers.checkpoint.files import Files
 from .readers.checkpoint.matching import Pair
@@ -23,6 +26,9 @@ FULL = 0.8
 """Share of the bytes of a task from which on it gets no more pieces."""
 PER_WORKER = 8
 """Tasks for each worker at least, so that all end at about the same time."""
+
+COMPILED_FROM = 2**30
+"""Bytes of one pair of dtypes from which on loading the compiled loop, or making it, pays."""
 
 PIECES = {
     "pair": "BIGINT", "numel": "BIGINT", "unequal": "BIGINT", "beyond": "BIGINT",
@@ -45,6 +51,7 @@ class Piece:
         start: of the box in the tensor.
         whole: shape of the tensor.
         rows: count the rows that differ.
+        fused: compare with the compiled loop.
     """
 
     pair: int
@@ -53,6 +60,7 @@ class Piece:
     start: Shape
     whole: Shape
     rows: bool
+    fused: bool
 
 
 @dataclass(frozen=True)
@@ -85,16 +93,34 @@ def tasks(pairs: Sequence[Pair], workers: int) -> list[Task]:
     return found
 
 
+def compiled(pairs: Iterable[Pair]) -> set[tuple[str, str]]:
+    """Return the dtypes, of A and B, of which there is enough for the compiled loop."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for pair in pairs:
+        sizes[pair.a.dtype, pair.b.dtype] += _bytes(pair.a) + _bytes(pair.b)
+    return {dtypes for dtypes, size in sizes.items() if size >= COMPILED_FROM}
+
+
+def load(dtypes: Iterable[tuple[str, str]]) -> None:
+    """Load the compiled loops, or make them; runs on every node."""
+    from .difference import difference
+
+    for a, b in dtypes:
+        difference(np.full(1, np.pi, dtype_of(a)), np.full(1, np.pi, dtype_of(b)), fused=True)
+
+
 def _bytes(tensor: Tensor) -> int:
     return tensor.numel * dtype_of(tensor.dtype).itemsize
 
 
 def _pieces(pairs: Sequence[Pair], most: int) -> Iterator[Piece]:
+    many = compiled(pairs)
     for number, pair in enumerate(pairs):
+        fused = (pair.a.dtype, pair.b.dtype) in many
         each = (_bytes(pair.a) + _bytes(pair.b)) // max(1, pair.a.numel)
         for start, shape in _boxes(pair.a.shape, min(CHUNK, max(1, most // max(1, each)))):
             a, b = region(pair.a, start, shape), region(pair.b, start, shape)
-            yield Piece(number, a, b, start, pair.a.shape, bool(pair.padded))
+            yield Piece(number, a, b, start, pair.a.shape, bool(pair.padded), fused)
 
 
 def _boxes(shape: Shape, most: int) -> Iterator[tuple[Shape, Shape]]:
@@ -126,7 +152,7 @@ def _compared(piece: Piece, files: Files) -> tuple[Any, ...]:
         a, b = read(piece.a, files), read(piece.b, files)
     except ReadError as error:
         return (piece.pair, *[None] * (len(PIECES) - 2), str(error))
-    found = difference(a, b)
+    found = difference(a, b, fused=piece.fused)
     rows = unequal_rows(a, b) if piece.rows and found.unequal else 0
     place = {place: _place(piece, place) for place in (found.first, found.last)}
     row = (piece.pair, *found.row(), rows, None)

@@ -1,16 +1,14 @@
-"""Compares the values of two arrays in one pass, block by block, with sums in float64.
+"""Compares the values of two arrays, block by block, with sums in float64.
 
-A block is small enough that all the work on it is done in the processor's cache. What is equal
-costs little more than reading it; infinities and NaN are looked at only in blocks that hold any.
-
-Sums of squares of float32: 512 neighbours at a time in float32, by SIMD, and those in float64. That
-is good to 1e-6 at the very worst and to 1e-9 in a large tensor, as rounding errors cancel; where
-float32 cannot hold the squares, all is done in float64.
+A block is small enough that all the work on it is done in the processor's cache. Differences and
+ratios are float32 where that holds all values of both sides, else float64. Large arrays go through
+a compiled loop, `difference_fused`, which finds the same; what is not finite is always done here.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,12 +17,8 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BLOCK = 1 << 17
+BLOCK = 1 << 15
 """Elements at a time; some arrays of this size fit into a core's cache."""
-ROW = 512
-SMALLEST_SQUARE, LARGEST_SQUARE = 1e-25, 1e30
-"""Means of squares that float32 holds well; products of smaller numbers would vanish."""
-
 SAMPLE = 256
 NARROW = (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16))
 A_TO_BF16, A_TO_FP16, B_TO_BF16, B_TO_FP16 = (1 << n for n in range(4))
@@ -65,18 +59,36 @@ class Difference:
     inf_b: int = 0
     roundings: int = EVERY_ROUNDING
 
+    def add(self, part: Difference) -> None:
+        """Add what was found in the elements that follow, all of them finite."""
+        self.unequal, self.beyond = self.unequal + part.unequal, self.beyond + part.beyond
+        self.bits_differ = self.bits_differ or part.bits_differ
+        self.aa, self.bb, self.dd = self.aa + part.aa, self.bb + part.bb, self.dd + part.dd
+        self.max_abs = max(self.max_abs, part.max_abs)
+        self.max_rel = max(self.max_rel, part.max_rel)
+        self.first = part.first if self.first < 0 else self.first
+        self.last = part.last if part.last >= 0 else self.last
+
     def row(self) -> tuple[Any, ...]:
         """Return the values, in order."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
-def difference(a: Array, b: Array) -> Difference:
-    """Return how two arrays of one shape differ; their dtypes may too."""
+def difference(a: Array, b: Array, *, fused: bool = False) -> Difference:
+    """Return how two arrays of one shape differ; their dtypes may too.
+
+    Args:
+        a, b: the arrays.
+        fused: use the compiled loop, where there is one for their dtypes.
+    """
     found, width = Difference(), 2 if a.dtype.kind == "c" else 1
     a, b = _flat(a), _flat(b)
-    pair = _Blocks(a.dtype, b.dtype)
-    for start in range(0, a.size, BLOCK):
+    pair, start = _Pair(a.dtype, b.dtype), 0
+    while start < a.size:
+        if fused:
+            start = pair.scan(a, b, start, found)
         pair.compare(a[start : start + BLOCK], b[start : start + BLOCK], start, found)
+        start += BLOCK
     found.first, found.last = found.first // width, found.last // width  # -1 stays -1
     found.numel = a.size // width
     return found
@@ -100,102 +112,64 @@ def _flat(array: Array) -> Array:
     return array.view(np.uint8) if array.dtype.kind == "b" else array
 
 
-class _Blocks:
-    """Compares blocks of two dtypes, in memory that is allocated once."""
+class _Pair:
+    """Compares arrays of two dtypes."""
 
     def __init__(self, a: np.dtype[Any], b: np.dtype[Any]) -> None:
         self.same = a == b
-        exact = a.kind in "iu" and b.kind in "iu"
+        self.exact = a.kind in "iu" and b.kind in "iu"
         low = {np.dtype(np.float32), *NARROW}
-        small = all(d in low or (d.kind == "V" or d.itemsize < 2) for d in (a, b))
-        self.dtype = np.dtype(np.float32 if small and not exact else np.float64)
-        self.exact = exact
-        self.wide = np.empty(BLOCK)
-        self.delta, self.other = np.empty(BLOCK, self.dtype), np.empty(BLOCK, self.dtype)
-        self.unequal = np.empty(BLOCK, bool)
+        small = all(d in low or d.kind == "V" or d.itemsize < 2 for d in (a, b))
+        self.dtype = np.dtype(np.float32 if small else np.float64)
         self.narrow = _narrower(a, b)
-        self.calm = True
         self.tries = _tries(a, b)
 
-    def compare(self, a: Array, b: Array, start: int, found: Difference) -> None:
-        """Add one block.
+    def scan(self, a: Array, b: Array, start: int, found: Difference) -> int:
+        """Add what the compiled loop finds; return where it stopped."""
+        from . import difference_fused
 
-        Bits are compared first as long as they are equal; where they are not, numbers are.
-        """
-        if self.same and self.calm and _same_bits(a, b):
-            square = self._square(self._number(a))
-            if math.isfinite(square):
-                found.aa, found.bb = found.aa + square, found.bb + square
-                self._round(a, b, found)
-                return
-        x, y = self._number(a), self._number(b)
-        unequal = np.not_equal(*((a, b) if self.exact else (x, y)), out=self.unequal[: a.size])
-        self.calm = not np.count_nonzero(unequal)
-        aa, bb = self._square(x), self._square(y)
-        found.bits_differ = found.bits_differ or not self.same or not _same_bits(a, b)
+        if not difference_fused.covers(a.dtype, b.dtype):
+            return start
+        stop, *values = difference_fused.scan(a, b, start)
+        found.add(Difference(stop - start, *values))
+        rounds = difference_fused.rounds if self.dtype == np.float32 else _rounds
+        self._round(a[start:stop], b[start:stop], found, rounds)
+        return int(stop)
+
+    def compare(self, a: Array, b: Array, start: int, found: Difference) -> None:
+        """Add one block."""
+        same_bits = self.same and _same_bits(a, b)
+        found.bits_differ = found.bits_differ or not same_bits
+        x, y = a.astype(self.dtype, copy=False), b.astype(self.dtype, copy=False)
+        aa = _square(x)
+        bb = aa if same_bits else _square(y)
         if not math.isfinite(aa + bb):
             self._with_nonfinite(x, y, start, found)
         else:
             found.aa, found.bb = found.aa + aa, found.bb + bb
-            if not self.calm:
-                self._differ(x, y, unequal, start, found)
-        self._round(a, b, found)
-
-    def _number(self, array: Array) -> Array:
-        return array if array.dtype == self.dtype else array.astype(self.dtype)
-
-    def _square(self, array: Array) -> float:
-        if array.dtype == np.float32 and not array.size % ROW:
-            rows = array.reshape(-1, ROW)
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = float(np.vecdot(rows, rows).sum(dtype=np.float64))
-            if SMALLEST_SQUARE * array.size < total < LARGEST_SQUARE * ROW:
-                return total
-        wide = self.wide[: array.size]
-        np.copyto(wide, array)
-        return float(wide @ wide)
+            if not same_bits:
+                self._differ(x, y, a != b if self.exact else x != y, start, found)
+        self._round(a, b, found, _rounds)
 
     def _differ(self, x: Array, y: Array, unequal: Array, start: int, found: Difference) -> None:
-        delta = self.delta[: x.size]
-        np.subtract(x, y, out=delta)
-        np.abs(delta, out=delta)
-        largest = float(delta.max())
-        found.dd += self._square(delta)
-        found.max_abs = max(found.max_abs, largest)
-        found.max_rel = max(found.max_rel, self._relative(x, y, delta, largest, found.max_rel))
+        """Add what differs between finite numbers."""
+        delta = x.astype(np.float64) - y
+        found.dd += float(delta @ delta)
+        largest, ratio = _largest(x, y)
+        found.max_abs, found.max_rel = max(found.max_abs, largest), max(found.max_rel, ratio)
         found.unequal += int(np.count_nonzero(unequal))
         if self.narrow is not None:
             unequal &= self._rounded(x) != self._rounded(y)
         if beyond := int(np.count_nonzero(unequal)):
             found.beyond += beyond
-            if found.first < 0:
-                found.first = start + int(unequal.argmax())
-            last = x.size - 1 if unequal[-1] else int(np.flatnonzero(unequal)[-1])
-            found.last = start + last
+            places = np.flatnonzero(unequal)
+            found.first = start + int(places[0]) if found.first < 0 else found.first
+            found.last = start + int(places[-1])
 
     def _rounded(self, array: Array) -> Array:
         assert self.narrow is not None
         with np.errstate(over="ignore"):
             return array.astype(self.narrow).astype(self.dtype)
-
-    def _relative(self, x: Array, y: Array, delta: Array, largest: float, known: float) -> float:
-        """Return the largest relative difference, or 0 if it is below what is known.
-
-        It can be above only where a magnitude is below `largest / known`: few places.
-        """
-        if known >= 2 or not largest:
-            return 0.0
-        magnitude = self.other[: x.size]
-        np.abs(x, out=magnitude)
-        if known:
-            if magnitude.min() >= largest / known:
-                return 0.0
-            at = np.flatnonzero(magnitude < largest / known)
-            if at.size * 8 < x.size:
-                x, y, delta, magnitude = x[at], y[at], delta[at], magnitude[at]
-        magnitude = np.maximum(magnitude, np.abs(y))
-        with np.errstate(invalid="ignore"):
-            return float(np.nanmax(delta / magnitude, initial=0.0))
 
     def _with_nonfinite(self, x: Array, y: Array, start: int, found: Difference) -> None:
         """Count NaN and infinities, and compare the rest."""
@@ -207,23 +181,42 @@ class _Blocks:
         unequal = (x != y) & ~(nan_x & nan_y)
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = np.where(finite, x, 0), np.where(finite, y, 0)
-        found.aa, found.bb = found.aa + self._square(x), found.bb + self._square(y)
+        found.aa, found.bb = found.aa + _square(x), found.bb + _square(y)
         if unequal.any():
             self._differ(x, y, unequal, start, found)
 
-    def _round(self, a: Array, b: Array, found: Difference) -> None:
-        """Drop the roundings that do not make one side of the other; most fall by the sample."""
-        if not found.roundings:
-            return
+    def _round(
+        self,
+        a: Array,
+        b: Array,
+        found: Difference,
+        rounds: Callable[[Array, Array, np.dtype[Any]], bool],
+    ) -> None:
+        """Drop the roundings that do not make one side of the other; a few elements tell most."""
         for bit, (narrow, swapped) in self.tries.items():
-            if found.roundings & bit:
-                wide, target = (b, a) if swapped else (a, b)
-                if not (
-                    _rounds(wide[:SAMPLE], target[:SAMPLE], narrow)
-                    and _rounds(wide, target, narrow)
-                ):
-                    found.roundings &= ~bit
-        found.roundings &= sum(self.tries)
+            wide, target = (b, a) if swapped else (a, b)
+            if found.roundings & bit and not (
+                _rounds(wide[:SAMPLE], target[:SAMPLE], narrow) and rounds(wide, target, narrow)
+            ):
+                found.roundings &= ~bit
+        if a.size:
+            found.roundings &= sum(self.tries)
+
+
+def _square(array: Array) -> float:
+    wide = array.astype(np.float64, copy=False)
+    return float(wide @ wide)
+
+
+def _largest(x: Array, y: Array) -> tuple[float, float]:
+    """Return the largest difference, and the largest relative to the larger magnitude."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        delta = np.abs(x - y)
+        largest = float(delta.max(initial=0))
+        if x.dtype == np.float32 and not math.isfinite(largest):
+            return _largest(x.astype(np.float64), y.astype(np.float64))
+        ratios = delta / np.maximum(np.abs(x), np.abs(y))
+    return largest, float(np.nanmax(ratios, initial=0))
 
 
 def _tries(a: np.dtype[Any], b: np.dtype[Any]) -> dict[int, tuple[np.dtype[Any], bool]]:

@@ -41,8 +41,14 @@ def plain(a: Any, b: Any) -> Difference:
 def same(got: Difference, want: Difference) -> None:
     for key in ("numel", "unequal", "beyond", "first", "last"):
         assert getattr(got, key) == getattr(want, key), key
-    for key in ("aa", "bb", "dd", "max_abs", "max_rel"):
-        assert getattr(got, key) == pytest.approx(getattr(want, key), rel=1e-6), key
+    for key, error in {
+        "aa": 1e-12,
+        "bb": 1e-12,
+        "dd": 1e-12,
+        "max_abs": 1e-7,
+        "max_rel": 2e-7,
+    }.items():
+        assert getattr(got, key) == pytest.approx(getattr(want, key), rel=error), key
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
