@@ -20,8 +20,8 @@ MAY = {
     "analyzers": set(),
     "pipeline/readers": {"pyarrow", "numpy", "ml_dtypes", "yaml", "collectors"},
     "pipeline": {
-        *("pyarrow", "duckdb", "jinja2", "ml_dtypes", "numpy", "polars", "ray", "tqdm"),
-        "xlsxwriter",
+        *("pyarrow", "duckdb", "jinja2", "ml_dtypes", "numba", "numpy", "polars", "ray"),
+        *("tqdm", "xlsxwriter"),
         *("collectors", "analyzers", "pipeline"),
     },
 }
@@ -35,6 +35,7 @@ ONLY = {
         *("pipeline/comparison.py", "pipeline/rl_analysis.py"),
     },
     "jinja2": {"pipeline/reports/page.py"},
+    "numba": {"pipeline/difference_fused.py"},
     "pipeline": {"pipeline/command.py"},
 }
 """Module -> the only files that import it."""
@@ -96,7 +97,7 @@ def test_training_side_needs_neither_ray_nor_duckdb() -> None:
     modules = [ids(p)[:-3].replace("/", ".") for p in FILES if ids(p).startswith("collectors/")]
     program = f"""
 import sys
-for name in ("ray", "duckdb", "polars", "jinja2", "numpy"):
+for name in ("ray", "duckdb", "polars", "jinja2", "numba", "numpy"):
     sys.modules[name] = None
 import importlib
 for module in {modules!r}:

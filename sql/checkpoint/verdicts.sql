@@ -57,7 +57,7 @@ SELECT
   CASE WHEN aa > 0 THEN sqrt(dd / aa) WHEN dd > 0 THEN 'inf'::DOUBLE ELSE 0 END AS relative_l2,
   CASE
     WHEN aa = 0 AND bb = 0 THEN 1
-    WHEN aa > 0 AND bb > 0 THEN least(1, greatest(-1, (aa + bb - dd) / (2 * sqrt(aa) * sqrt(bb))))
+    WHEN aa > 0 AND bb > 0 THEN least(1, greatest(-1, (aa + bb - dd) / (2 * aa) * sqrt(aa / bb)))
   END AS cos,
   CASE WHEN aa > 0 THEN (aa + bb - dd) / (2 * aa) END AS scale,
   max_abs,

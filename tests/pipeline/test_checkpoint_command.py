@@ -12,8 +12,10 @@ import pytest
 import torch
 
 from pipeline.checkpoint_compare import Question, compare_checkpoints
-from pipeline.checkpoint_plan import tasks
+from pipeline.checkpoint_plan import compiled, tasks
 from pipeline.cli import main
+from pipeline.engine import Engine
+from pipeline.engine_local import LocalEngine
 from pipeline.engine_ray import RayEngine
 from pipeline.readers.checkpoint.opening import open_checkpoint
 from pipeline.readers.checkpoint.pairing import pair
@@ -129,6 +131,35 @@ def test_on_ray(sides: tuple[Path, Path]) -> None:
     with compare_checkpoints(question, limits(1), lambda size: RayEngine(2, None)) as (there, _):
         there["read"]["seconds"] = here["read"]["seconds"]
         assert there == here
+
+
+@pytest.mark.usefixtures("cluster")
+def test_compiled_loops_tell_the_same(
+    sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a large checkpoint is compared with, in threads and on Ray; sums to 12 digits."""
+    question = Question(*sides, every=True)
+    plain = _rounded(compare(*sides, every=True)["findings"])
+    monkeypatch.setattr("pipeline.checkpoint_plan.COMPILED_FROM", 1)
+    engines: list[Engine] = [LocalEngine(1), LocalEngine(2), RayEngine(2, None)]
+    for engine in engines:
+        with compare_checkpoints(question, limits(1), lambda size, e=engine: e) as (result, _):
+            assert _rounded(result["findings"]) == plain
+
+
+def test_only_what_there_is_much_of_is_worth_a_loop(tmp_path: Path) -> None:
+    save = {"large": torch.zeros(1, dtype=torch.bfloat16).expand(2**28), "small": torch.zeros(9)}
+    torch.save(save, tmp_path / "a.pt")  # elements that are one in the file
+    contents = open_checkpoint(tmp_path / "a.pt")
+    pairs = pair(contents, contents, optimizer=False).pairs
+    assert compiled(pairs) == {("bfloat16", "bfloat16")}
+    assert {p.fused for task in tasks(pairs[-1:], 2) for p in task.pieces} == {False}
+    assert {p.fused for task in tasks(pairs[:1], 2) for p in task.pieces} == {True}
+
+
+def _rounded(findings: object) -> object:
+    """Return findings as JSON has them, floats rounded."""
+    return json.loads(json.dumps(findings), parse_float=lambda text: f"{float(text):.12g}")
 
 
 def test_tasks_are_of_even_bytes(tmp_path: Path) -> None:
