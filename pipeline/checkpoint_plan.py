@@ -27,8 +27,8 @@ FULL = 0.8
 PER_WORKER = 8
 """Tasks for each worker at least, so that all end at about the same time."""
 
-COMPILED_FROM = 2**30
-"""Bytes of one pair of dtypes from which on loading the compiled loop, or making it, pays."""
+COMPILED_FROM = 2**27
+"""Elements of one pair of dtypes from which on loading the compiled loop, or making it, pays."""
 
 PIECES = {
     "pair": "BIGINT", "numel": "BIGINT", "unequal": "BIGINT", "beyond": "BIGINT",
@@ -95,10 +95,10 @@ def tasks(pairs: Sequence[Pair], workers: int) -> list[Task]:
 
 def compiled(pairs: Iterable[Pair]) -> set[tuple[str, str]]:
     """Return the dtypes, of A and B, of which there is enough for the compiled loop."""
-    sizes: Counter[tuple[str, str]] = Counter()
+    elements: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
-        sizes[pair.a.dtype, pair.b.dtype] += _bytes(pair.a) + _bytes(pair.b)
-    return {dtypes for dtypes, size in sizes.items() if size >= COMPILED_FROM}
+        elements[pair.a.dtype, pair.b.dtype] += pair.a.numel
+    return {dtypes for dtypes, number in elements.items() if number >= COMPILED_FROM}
 
 
 def load(dtypes: Iterable[tuple[str, str]]) -> None:

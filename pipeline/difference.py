@@ -17,7 +17,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 """Elements at a time; some arrays of this size fit into a core's cache."""
 SAMPLE = 256
 NARROW = (np.dtype(ml_dtypes.bfloat16), np.dtype(np.float16))
@@ -153,8 +153,7 @@ class _Pair:
 
     def _differ(self, x: Array, y: Array, unequal: Array, start: int, found: Difference) -> None:
         """Add what differs between finite numbers."""
-        delta = x.astype(np.float64) - y
-        found.dd += float(delta @ delta)
+        found.dd += _square(x.astype(np.float64, copy=False) - y.astype(np.float64, copy=False))
         largest, ratio = _largest(x, y)
         found.max_abs, found.max_rel = max(found.max_abs, largest), max(found.max_rel, ratio)
         found.unequal += int(np.count_nonzero(unequal))
@@ -162,9 +161,9 @@ class _Pair:
             unequal &= self._rounded(x) != self._rounded(y)
         if beyond := int(np.count_nonzero(unequal)):
             found.beyond += beyond
-            places = np.flatnonzero(unequal)
-            found.first = start + int(places[0]) if found.first < 0 else found.first
-            found.last = start + int(places[-1])
+            found.first = start + int(unequal.argmax()) if found.first < 0 else found.first
+            last = unequal.size - 1 if unequal[-1] else int(np.flatnonzero(unequal)[-1])
+            found.last = start + last
 
     def _rounded(self, array: Array) -> Array:
         assert self.narrow is not None
@@ -216,7 +215,7 @@ def _largest(x: Array, y: Array) -> tuple[float, float]:
         if x.dtype == np.float32 and not math.isfinite(largest):
             return _largest(x.astype(np.float64), y.astype(np.float64))
         ratios = delta / np.maximum(np.abs(x), np.abs(y))
-    return largest, float(np.nanmax(ratios, initial=0))
+    return largest, float(np.fmax.reduce(ratios, initial=0))  # of two zeros it is NaN
 
 
 def _tries(a: np.dtype[Any], b: np.dtype[Any]) -> dict[int, tuple[np.dtype[Any], bool]]:
