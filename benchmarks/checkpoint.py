@@ -5,8 +5,9 @@
 Two checkpoints of float32 weights are made (seeded): in one pair every element differs, as one step
 of training on; in the other none does. The files are read once, so that they lie in the page cache.
 Then crossrank with one worker, with two, and the bare pass with as many threads take turns. Times
-are of the pass itself, as each measures it; those of the whole process, its start and report
-included, stand beside them. The table gives medians, because machines are noisy.
+are of the pass itself, as each measures it; those of the whole process, with its start, the loading
+of compiled loops and the report, stand beside them. The table gives medians, because machines are
+noisy.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ FULL = 0.8
 PER_WORKER = 8
 """Tasks for each worker at least, so that all end at about the same time."""
 
-COMPILED_FROM = 2**27
+COMPILED_FROM = 2**28
 """Elements of one pair of dtypes from which on loading the compiled loop, or making it, pays."""
 
 PIECES = {

@@ -148,14 +148,12 @@ class _Pair:
         else:
             found.aa, found.bb = found.aa + aa, found.bb + bb
             if not same_bits:
-                self._differ(x, y, a != b if self.exact else x != y, start, found)
+                self._count(x, y, a != b if self.exact else x != y, start, found)
+                _measure(x, y, found)
         self._round(a, b, found, _rounds)
 
-    def _differ(self, x: Array, y: Array, unequal: Array, start: int, found: Difference) -> None:
-        """Add what differs between finite numbers."""
-        found.dd += _square(x.astype(np.float64, copy=False) - y.astype(np.float64, copy=False))
-        largest, ratio = _largest(x, y)
-        found.max_abs, found.max_rel = max(found.max_abs, largest), max(found.max_rel, ratio)
+    def _count(self, x: Array, y: Array, unequal: Array, start: int, found: Difference) -> None:
+        """Count elements that differ, and those that do so when rounded alike."""
         found.unequal += int(np.count_nonzero(unequal))
         if self.narrow is not None:
             unequal &= self._rounded(x) != self._rounded(y)
@@ -177,12 +175,11 @@ class _Pair:
         found.nan_b += int(np.count_nonzero(nan_y))
         found.inf_a += int(np.count_nonzero(np.isinf(x)))
         found.inf_b += int(np.count_nonzero(np.isinf(y)))
-        unequal = (x != y) & ~(nan_x & nan_y)
+        self._count(x, y, (x != y) & ~(nan_x & nan_y), start, found)
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = np.where(finite, x, 0), np.where(finite, y, 0)
         found.aa, found.bb = found.aa + _square(x), found.bb + _square(y)
-        if unequal.any():
-            self._differ(x, y, unequal, start, found)
+        _measure(x, y, found)
 
     def _round(
         self,
@@ -205,6 +202,13 @@ class _Pair:
 def _square(array: Array) -> float:
     wide = array.astype(np.float64, copy=False)
     return float(wide @ wide)
+
+
+def _measure(x: Array, y: Array, found: Difference) -> None:
+    """Add by how much finite numbers differ."""
+    found.dd += _square(x.astype(np.float64, copy=False) - y.astype(np.float64, copy=False))
+    largest, ratio = _largest(x, y)
+    found.max_abs, found.max_rel = max(found.max_abs, largest), max(found.max_rel, ratio)
 
 
 def _largest(x: Array, y: Array) -> tuple[float, float]:

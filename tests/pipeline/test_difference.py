@@ -108,6 +108,15 @@ def test_nan_and_infinities() -> None:
     assert (found.aa, found.bb, found.dd, found.max_abs) == (14.0, 21.0, 1.0, 1.0)
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_a_wider_dtype_with_numbers_that_are_not_finite(odd: float) -> None:
+    a = np.array([1, odd, odd, 3.4e38], np.float32)
+    b = np.array([1, 5, odd, math.inf], ml_dtypes.bfloat16)  # the last is a, rounded
+    for x, y in ((a, b), (b, a)):
+        found = difference(x, y)
+        assert (found.unequal, found.beyond, found.first, found.last) == (2, 1, 1, 1)
+
+
 def test_infinities_that_are_equal_are_counted() -> None:
     a = np.array([1, math.inf], np.float32)
     found = difference(a, a)
