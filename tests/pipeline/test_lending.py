@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from pipeline.lending import lent
@@ -35,13 +36,16 @@ def test_nothing_is_left_of_the_task_before() -> None:
 
 
 def test_a_task_that_failed_takes_its_store_along() -> None:
-    with pytest.raises(ZeroDivisionError), lent(LIMITS, {}) as broken:
-        broken.fill("half", {"seq": "BIGINT"}, [[1]])
-        raise ZeroDivisionError
+    with lent(LIMITS, {}) as broken:
+        pass
+    with pytest.raises(duckdb.Error), lent(LIMITS, {}) as same:
+        same.con.execute("SELECT nothing")
     with lent(LIMITS, {}) as store:
+        assert same is broken
         assert store is not broken
         assert tables(store) == set()
-    assert not broken.folder.exists()
+    with pytest.raises(duckdb.ConnectionException):
+        broken.con.execute("SELECT 1")
 
 
 def test_other_limits_are_another_store() -> None:
