@@ -27,6 +27,8 @@ UNFINISHED = ".unfinished"
 
 FOOTER_PREFIX = "crossrank."
 """Keys of the Parquet footer: format, schema_version, run_id, step, rank, dropped, complete, ..."""
+ROLLOUT_KEYS = FOOTER_PREFIX + "keys"
+"""In files with RL data: JSON list of each key and whether it holds texts."""
 
 _STEP = re.compile(r"step=(\d+)$")
 _RANK = re.compile(r"rank=(\d+)$")

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from .layout import (
     FOOTER_PREFIX,
     FORMAT,
+    ROLLOUT_KEYS,
     RUN_FILE,
     SCHEMA_VERSION,
     TABLES,
@@ -24,6 +25,11 @@ from .layout import (
     shard_dir,
 )
 from .schema import ROLLOUTS, TEXT
+
+CODEC = "lz4_raw"
+"""Compresses RL data: five times as fast to read as zstd, for a fifth more bytes."""
+GROUP_BYTES = 4 * 2**20
+"""Keys of RL data share a row group up to this size; beyond, one can be read alone."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +138,35 @@ def _integers(schema: pa.Schema) -> Iterator[str]:
 def write_rollouts(
     path: Path, rows: Iterable[Mapping[str, Any]], footer: Mapping[str, str]
 ) -> None:
-    """Write RL data as one Parquet file, a row group for each key: one can be read alone."""
-    schema = ROLLOUTS.with_metadata({**footer})
-    named = sorted(rows, key=lambda row: str(row["key"]))
-    texts = [field.name for field in schema if field.type == pa.string()]
+    """Write RL data as one Parquet file; keys that are large get row groups of their own.
+
+    Numbers are compressed one by one: who reads them takes equal ones for equal as they are, and
+    unpacks each where it goes.
+    """
+    named = sorted(map(_packed, rows), key=lambda row: str(row["key"]))
+    kinds = sorted({(str(row["key"]), row["dtype"] == "text") for row in named})
+    schema = ROLLOUTS.with_metadata({**footer, ROLLOUT_KEYS: json.dumps(kinds)})
     with pq.ParquetWriter(
         path,
         schema,
-        compression="lz4",  # twice the speed of reading zstd, for a fifth more bytes
-        use_dictionary=texts,
+        compression={"texts.list.element": "zstd"},
+        use_dictionary=False,
         write_statistics=["key"],
     ) as writer:
-        for _, some in groupby(named, key=lambda row: str(row["key"])):
-            writer.write_table(pa.Table.from_pylist(list(some), schema=schema))
+        some: list[dict[str, Any]] = []
+        for _, of_key in groupby(named, key=lambda row: str(row["key"])):
+            some += of_key
+            if sum(len(row.get("data") or b"") for row in some) > GROUP_BYTES:
+                writer.write_table(pa.Table.from_pylist(some, schema=schema))
+                some = []
+        if some:
+            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+
+
+def _packed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with its numbers compressed, where that makes them smaller."""
+    data = row.get("data") or b""
+    if not 64 < len(data) < 2**30:  # LZ4 takes 2 GiB at most
+        return {**row}
+    packed = pa.compress(data, codec=CODEC, asbytes=True)
+    return {**row, "data": packed, "codec": CODEC} if len(packed) < len(data) else {**row}

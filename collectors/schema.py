@@ -87,6 +87,7 @@ ROLLOUTS = pa.schema(
         ("shape", pa.list_(pa.int64())),  # NULL for a ragged list
         ("lengths", pa.list_(pa.int64())),  # of a ragged list of numbers: elements of each row
         ("data", pa.large_binary()),  # the elements, little-endian, in row-major order
+        ("codec", pa.string()),  # what `data` is compressed with: lz4_raw; NULL: with nothing
         ("texts", pa.list_(pa.string())),
     ]
 )

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from .readers.rollouts import Part, Value, part_keys, read_part
 from .readers.rollouts.names import IDENTITY, TEXT_KEYS
-from .rl_batches import Array, Batch, batches, digests, text_digests
+from .rl_batches import Batch, batches, digests, text_digests
+from .rl_layout import Array, count
 from .rl_tables import KEYS, SAMPLES, Rows
 
 
@@ -67,17 +68,18 @@ def _needed(known: set[str]) -> set[str]:
 
 
 def _samples(place: dict[str, Any], batch: Batch) -> dict[str, Any]:
-    number = batch.samples.get("sample_index")
+    number, layout = batch.samples.get("sample_index"), batch.layout
+    prompts, responses, mask = layout.prompts, layout.responses, layout.mask
     content = {
         **place,
         "micro": batch.micro,
         "place": np.arange(batch.size),
         "uid": names(batch.samples.get("uid")),
         "sample": None if number is None else number.array.reshape(-1).astype(np.int64),
-        "prompt": None if batch.prompts is None else digests(*batch.prompts),
-        "response": None if batch.responses is None else digests(*batch.responses),
-        "tokens": None if batch.responses is None else batch.lengths,
-        "counted": None if batch.mask is None else batch.mask.sum(axis=1),
+        "prompt": None if prompts is None else digests(*prompts),
+        "response": None if responses is None else digests(responses, layout.real),
+        "tokens": None if responses is None else layout.lengths,
+        "counted": None if mask is None else count(mask),
     }
     for key in TEXT_KEYS:
         value = batch.samples.get(key)
@@ -89,7 +91,7 @@ def names(value: Value | None) -> list[str] | None:
     """Return ids as text, so that 10.0, 10 and "10" are one."""
     if value is None:
         return None
-    array: Array = value.array.reshape(len(value.array), -1)[:, 0]
+    array: Array = value.array.reshape(value.shape[0], -1)[:, 0]
     return [name(one) for one in array.tolist()]
 
 

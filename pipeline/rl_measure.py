@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .readers.dtypes import dtype_of
 from .readers.rollouts import Part, Value, read_part
 from .readers.rollouts.names import IDENTITY, LOG_PROBS
 from .readers.rollouts.names import TOKENS as TOKEN_KEYS
-from .rl_batches import Array, Batch, batches, trusted_pad
+from .rl_batches import Batch, batches, trusted_pad
+from .rl_gap import Counting, Gap
+from .rl_layout import Array
 from .rl_nodes import laid_out
 from .rl_pairs import Aligned, Side, facts
 from .rl_routing import routing
 from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, Rows
 from .rl_tokens import Tokens
-from .rl_values import Counting, Gap, array_difference, counted_differences
+from .rl_values import array_difference, counted_differences, no_difference
 
 MEASURED = {
     "pair_facts": PAIR_FACTS,
@@ -33,6 +37,8 @@ LAYOUT = frozenset(
 )
 """Keys that are compared as what they are, not as numbers."""
 
+Batches = Mapping[int, tuple[int, list[Batch]]]
+"""Part -> its rank and batches."""
 LogProb = tuple[str, str, str]
 """Name in the result, key of A, key of B."""
 
@@ -77,33 +83,44 @@ def measure(task: MeasureTask) -> dict[str, pa.Table]:
     wanted = None if task.keys is None else task.keys | set(IDENTITY)
     with laid_out(task.parts, task.fetched) as here:
         a, b = (_read([(n, here[p]) for n, p in parts], wanted) for parts in (task.a, task.b))
+    b = _sharing(a, b)
     pad = trusted_pad(batch for side in (a, b) for _, some in side.values() for batch in some)
-    a, b = _padded(a, pad), _padded(b, pad)
+    if pad is not None:
+        a, b = _padded(a, pad), _padded(b, pad)
     found = {name: Rows(columns) for name, columns in MEASURED.items()}
     arrays: list[dict[str, Any]] = []
     for (part, batch), chosen in _by_batch(task.pairs, a):
         aligned = _aligned(task.pairs, chosen, batch, b) if len(chosen) else None
         if aligned:
             arrays += _measure_samples(task, aligned, found, _rank(task.a, part), batch)
-        arrays += _measure_places(task, _rank(task.a, part), batch, b, _same(task, chosen, b))
+        if batch.others:
+            same = _same(task, chosen, b)
+            arrays += _measure_places(task, _rank(task.a, part), batch, b, same)
     found["arrays"].add({name: [row.get(name) for row in arrays] for name in ARRAYS})
     return {name: rows.table() for name, rows in found.items()}
 
 
-def _read(
-    parts: Iterable[tuple[int, Part]], keys: Iterable[str] | None
-) -> dict[int, tuple[int, list[Batch]]]:
+def _read(parts: Iterable[tuple[int, Part]], keys: Iterable[str] | None) -> Batches:
     """Return part -> its rank and batches."""
     chosen = None if keys is None else set(keys)
     return {number: (part.rank, batches(read_part(part, chosen))) for number, part in parts}
 
 
-def _padded(
-    side: Mapping[int, tuple[int, list[Batch]]], pad: int | None
-) -> dict[int, tuple[int, list[Batch]]]:
+def _sharing(a: Batches, b: Batches) -> Batches:
+    """Return B with A's layouts where the batch of the same place has the very same."""
+    layouts = {(rank, one.micro): one.layout for rank, some in a.values() for one in some}
+
+    def shared(rank: int, batch: Batch) -> Batch:
+        other = layouts.get((rank, batch.micro))
+        return replace(batch, layout=other) if other and other.agrees(batch.layout) else batch
+
+    return {n: (rank, [shared(rank, one) for one in some]) for n, (rank, some) in b.items()}
+
+
+def _padded(side: Batches, pad: int) -> Batches:
     """Return the batches with the id that fills rows up on either side."""
     return {
-        number: (rank, [replace(batch, known_pad=pad) for batch in some])
+        number: (rank, [replace(one, layout=one.layout.padded(pad)) for one in some])
         for number, (rank, some) in side.items()
     }
 
@@ -112,9 +129,7 @@ def _rank(parts: Sequence[tuple[int, Part]], number: int) -> int:
     return next(part.rank for one, part in parts if one == number)
 
 
-def _by_batch(
-    pairs: Mapping[str, Array], a: Mapping[int, tuple[int, list[Batch]]]
-) -> Iterator[tuple[tuple[int, Batch], Array]]:
+def _by_batch(pairs: Mapping[str, Array], a: Batches) -> Iterator[tuple[tuple[int, Batch], Array]]:
     """Yield each batch of A with the pairs that have a sample of it, in its order."""
     for number, (_, some) in a.items():
         for batch in some:
@@ -123,27 +138,21 @@ def _by_batch(
             yield (number, batch), chosen[np.argsort(pairs["a_place"][chosen], kind="stable")]
 
 
-def _aligned(
-    pairs: Mapping[str, Array],
-    chosen: Array,
-    batch: Batch,
-    b: Mapping[int, tuple[int, list[Batch]]],
-) -> Aligned:
-    where = np.stack([pairs["b_part"][chosen], pairs["b_micro"][chosen]], axis=1)
-    used, place = np.unique(where, axis=0, return_inverse=True)
-    others = [
-        next(one for one in b[int(part)][1] if one.micro == micro) for part, micro in used.tolist()
-    ]
+def _aligned(pairs: Mapping[str, Array], chosen: Array, batch: Batch, b: Batches) -> Aligned:
+    parts, micros = pairs["b_part"][chosen], pairs["b_micro"][chosen]
+    known = [(part, one) for part, (_, some) in b.items() for one in some]
+    here = [(parts == part) & (micros == one.micro) for part, one in known]
+    used = [number for number, rows in enumerate(here) if rows.any()]
+    others = [known[number][1] for number in used]
+    place = np.argmax([here[number] for number in used], axis=0)
     return Aligned(
         pairs["pair"][chosen],
         Side([batch], np.zeros(len(chosen), dtype=np.int64), pairs["a_place"][chosen]),
-        Side(others, place.reshape(-1), pairs["b_place"][chosen]),
+        Side(others, place, pairs["b_place"][chosen]),
     )
 
 
-def _same(
-    task: MeasureTask, chosen: Array, b: Mapping[int, tuple[int, list[Batch]]]
-) -> dict[tuple[int, int], bool]:
+def _same(task: MeasureTask, chosen: Array, b: Batches) -> dict[tuple[int, int], bool]:
     """Tell of each batch of B whether it holds just the samples of these pairs."""
     parts, micros = task.pairs["b_part"][chosen], task.pairs["b_micro"][chosen]
     return {
@@ -170,9 +179,14 @@ def _measure_samples(
     for a_key, b_key in pairs:
         if not (aligned.a.has(a_key) and aligned.b.has(b_key)) or not _asked(task, a_key):
             continue
-        rows_a, rows_b = aligned.a.rows(a_key), aligned.b.rows(b_key)
         name = named.get((a_key, b_key), a_key)
         described = {**place, "micro": batch.micro, **_described(name, aligned, a_key, b_key)}
+        equal = aligned.same(a_key, b_key)
+        if equal and a_key in LAYOUT and dtype_of(aligned.a.dtype(a_key)).kind in "biu":
+            yield described | no_difference(math.prod(aligned.a.shape(a_key)))
+            continue
+        rows_a = aligned.a.rows(a_key)
+        rows_b = rows_a if equal else aligned.b.rows(b_key)
         numbers = rows_a.dtype != object and rows_b.dtype != object
         gap = Gap(rows_a, rows_b) if numbers and rows_a.shape == rows_b.shape else None
         yield described | array_difference(rows_a, rows_b, gap)
@@ -217,7 +231,7 @@ def _values(aligned: Aligned, keys: LogProb, a: Array, b: Array, gap: Gap | None
     for name_of, side, side_key in (("a", aligned.a, a_key), ("b", aligned.b, b_key)):
         lengths = side.lengths(side_key)
         if lengths is not None and per_token:
-            content[f"length_{name_of}"] = np.ma.masked_where(lengths == side.real, lengths)
+            content[f"length_{name_of}"] = lengths, lengths == side.real
             fits &= lengths == side.real
     if not per_token:
         counting = Counting(np.ones((len(a), width), dtype=bool))
@@ -235,7 +249,7 @@ def _measure_places(
     task: MeasureTask,
     rank: int,
     batch: Batch,
-    b: Mapping[int, tuple[int, list[Batch]]],
+    b: Batches,
     same: Mapping[tuple[int, int], bool],
 ) -> Iterator[dict[str, Any]]:
     """Yield how what is no list of samples differs from what stands at the same place in B."""
@@ -245,6 +259,7 @@ def _measure_places(
         for one in some
         if b_rank == rank and one.micro == batch.micro
     ]
+    mask = batch.layout.mask
     for (key, entry), value in batch.others.items():
         for number, other in here:
             partner = other.others.get((key, entry))
@@ -262,7 +277,7 @@ def _measure_places(
                 "dtype_2": partner.dtype,
                 "shape_1": list(value.shape),
                 "shape_2": list(partner.shape),
-                "counted": None if batch.mask is None else int(batch.mask.sum()),
+                "counted": None if mask is None else int(mask.sum()),
                 "samples": batch.size,
                 "same_samples": same.get((number, other.micro), batch.size == other.size == 0),
                 "value_1": _scalar(value),
@@ -272,4 +287,4 @@ def _measure_places(
 
 
 def _scalar(value: Value) -> float | None:
-    return float(value.array.reshape(-1)[0]) if value.array.size == 1 and not value.shape else None
+    return None if value.shape else float(value.array)

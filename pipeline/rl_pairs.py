@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array, Batch, digests, first_true, mix, same_bytes, within
-from .rl_values import Counting
+from .readers.rollouts import Packed
+from .rl_batches import Batch, digests, mix
+from .rl_gap import Counting
+from .rl_layout import Array, Layout, count, first_true, same_bytes, same_content, within
+from .rl_tables import Nullable
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class Side:
         """Return the shape of the value that the first row comes from."""
         return self.batches[int(self.batch[0])].samples[key].shape
 
+    def content(self, key: str) -> Array | Packed | None:
+        """Return the values of a key as they were saved, if these rows are all of them."""
+        value = self.batches[0].samples[key]
+        whole = len(self.batches) == 1 and self._in_order and len(self.place) == value.shape[0]
+        return value.content if whole else None
+
     def rows(self, key: str) -> Array:
         """Return the rows of a key, filled up with zeros to the widest."""
         return self._of([batch.samples[key].array for batch in self.batches])
@@ -62,28 +71,33 @@ class Side:
         ]
         return self._of(widths)
 
+    @property
+    def _layouts(self) -> list[Layout]:
+        return [batch.layout for batch in self.batches]
+
     @cached_property
     def real(self) -> Array:
         """Return the number of real response tokens, [m]."""
-        return self._of([batch.lengths for batch in self.batches])
+        return self._of([one.lengths for one in self._layouts])
 
     @cached_property
     def mask(self) -> Array | None:
         """Return which response tokens count, [m, width]."""
-        masks = [batch.mask for batch in self.batches]
+        masks = [one.mask for one in self._layouts]
         known = [mask for mask in masks if mask is not None]
         return self._of(known) if len(known) == len(masks) else None
 
     @cached_property
     def responses(self) -> Array | None:
         """Return response ids, [m, width]."""
-        ids = [batch.responses[0] for batch in self.batches if batch.responses is not None]
-        return self._of(ids) if len(ids) == len(self.batches) else None
+        ids = [one.responses for one in self._layouts]
+        known = [one for one in ids if one is not None]
+        return self._of(known) if len(known) == len(ids) else None
 
     @cached_property
     def prompts(self) -> tuple[Array, Array] | None:
         """Return prompt ids [m, width], and which are no padding."""
-        both = [batch.prompts for batch in self.batches if batch.prompts is not None]
+        both = [one.prompts for one in self._layouts if one.prompts is not None]
         if len(both) < len(self.batches):
             return None
         return self._of([ids for ids, _ in both]), self._of([real for _, real in both])
@@ -91,7 +105,7 @@ class Side:
     @cached_property
     def prompt_fits(self) -> Array | None:
         """Tell whether attention sees just the prompt's tokens, [m]."""
-        fits = [batch.prompt_fits for batch in self.batches]
+        fits = [one.prompt_fits for one in self._layouts]
         known = [one for one in fits if one is not None]
         return self._of(known) if len(known) == len(fits) else None
 
@@ -128,6 +142,11 @@ class Aligned:
     pairs: Array
     a: Side
     b: Side
+
+    def same(self, a_key: str, b_key: str) -> bool:
+        """Tell whether both sides saved the very same, bit by bit; what is packed stays so."""
+        a, b = self.a.content(a_key), self.b.content(b_key)
+        return a is not None and b is not None and same_content(a, b)
 
     @cached_property
     def first_difference(self) -> Array:
@@ -213,19 +232,19 @@ def facts(aligned: Aligned) -> dict[str, Any]:
     return found
 
 
-def _known(places: Array) -> np.ma.MaskedArray[Any, Any]:
-    return np.ma.masked_less(places, 0)
+def _known(places: Array) -> Nullable:
+    return places, places < 0
 
 
 def _end_facts(aligned: Aligned) -> dict[str, Any]:
     """Return the last id of each side: an end token where a response is whole."""
-    found = {}
+    found: dict[str, Nullable] = {}
     for name, side in (("a", aligned.a), ("b", aligned.b)):
         ids = side.responses
         if ids is not None and ids.shape[1]:
             last = np.clip(side.real - 1, 0, ids.shape[1] - 1)
             ends = ids[np.arange(len(ids)), last]
-            found[f"end_{name}"] = np.ma.masked_where(side.real == 0, ends)
+            found[f"end_{name}"] = ends, side.real == 0
     return found
 
 
@@ -236,7 +255,7 @@ def _mask_facts(aligned: Aligned) -> dict[str, Any]:
     width = min(a.shape[1], b.shape[1])
     a_all = (a[:, :width] == within(aligned.a.real, width)).all(axis=1)
     shift = np.zeros(len(a), dtype=np.int64)
-    found = {"mask_a": a.sum(axis=1), "mask_a_all": a_all}
+    found: dict[str, Any] = {"mask_a": count(a), "mask_a_all": a_all}
     if aligned.same_mask and (aligned.a.real == aligned.b.real).all():
         found |= {"mask_b": found["mask_a"], "mask_b_all": a_all}
         return found | {"mask_differs": shift, "mask_shift": shift}
@@ -244,9 +263,9 @@ def _mask_facts(aligned: Aligned) -> dict[str, Any]:
     for number in (-2, 2, -1, 1):  # the smallest, and that to the right, has the last word
         shift[_is_shifted(a[:, :width], b[:, :width], number)] = number
     return found | {
-        "mask_differs": other.sum(axis=1),
+        "mask_differs": count(other),
         "mask_first": _known(np.where(other.any(axis=1), first_true(other), -1)),
-        "mask_b": b.sum(axis=1),
+        "mask_b": count(b),
         "mask_b_all": (b[:, :width] == within(aligned.b.real, width)).all(axis=1),
         "mask_shift": shift,
     }

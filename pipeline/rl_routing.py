@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array
+from .rl_layout import Array
 from .rl_pairs import Aligned
 
 KEY = "routed_experts"

@@ -53,8 +53,8 @@ def show_sample(task: ShowTask) -> dict[str, pa.Table]:
         b = _batch((here[task.b[0]], *task.b[1:]), task.keys[1])
     place = {"key": task.row["key"], "pair": task.row["pair"]}
     shown = Rows(SHOWN_TOKENS)
-    if a.prompts is not None:
-        ids, real = (rows[task.a[2]] for rows in a.prompts)
+    if a.layout.prompts is not None:
+        ids, real = (rows[task.a[2]] for rows in a.layout.prompts)
         prompt = ids[real]
         start = max(0, len(prompt) - PROMPT_END)
         content = {
@@ -101,14 +101,15 @@ def _batch(where: tuple[Part, int, int], key: str) -> Batch:
 
 def _side(batch: Batch, row: int, key: str, first: int) -> dict[str, Any]:
     """Return ids, log-probs and mask of the tokens that are shown, as long as they are real."""
-    real = int(batch.lengths[row])
+    layout = batch.layout
+    real = int(layout.lengths[row])
     window = slice(first, min(real, first + WINDOW))
     found: dict[str, Any] = {}
-    if batch.responses is not None:
-        found["id"] = batch.responses[0][row, window]
+    if layout.responses is not None:
+        found["id"] = layout.responses[row, window]
     found["log_prob"] = np.asarray(batch.samples[key].array[row, window], dtype=np.float64)
-    if batch.mask is not None:
-        found["counted"] = batch.mask[row, window]
+    if layout.mask is not None:
+        found["counted"] = layout.mask[row, window]
     return found
 
 
@@ -116,4 +117,4 @@ def _filled(column: Any, size: int) -> Any:
     """Return a column with NULL at its end."""
     short = size - len(column)
     padded = np.concatenate([column, np.zeros(short, dtype=column.dtype)])
-    return np.ma.array(padded, mask=np.arange(size) >= len(column))
+    return padded, np.arange(size) >= len(column)

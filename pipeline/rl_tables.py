@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 SAMPLES = {
@@ -148,6 +149,10 @@ _KINDS = {
 }
 
 
+Nullable = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
+"""Numbers, and where they are NULL instead."""
+
+
 class Rows:
     """Rows of one table: taken block by block, made Arrow rows once, since each start costs.
 
@@ -163,7 +168,7 @@ class Rows:
     def add(self, content: Mapping[str, Any]) -> None:
         """Take some rows; a column that is missing or None is NULL throughout.
 
-        A single text or number stands for all rows; masked elements are NULL.
+        A single text or number stands for all rows.
         """
         size = next(len(c) for c in content.values() if isinstance(c, (np.ndarray, list)))
         if size:
@@ -182,22 +187,24 @@ class Rows:
         if any(isinstance(part, list) for part in parts):
             whole = zip(parts, self._sizes, strict=True)
             return pa.array([one for part, size in whole for one in part or [None] * size], arrow)
-        if not any(isinstance(part, np.ndarray) for part in parts):
-            return pa.array(np.repeat(np.array(parts, dtype=object), self._sizes), arrow)
+        if not any(isinstance(part, (np.ndarray, tuple)) for part in parts):
+            repeated = (
+                pa.repeat(pa.scalar(part, arrow), size)
+                for part, size in zip(parts, self._sizes, strict=True)
+            )
+            return pa.concat_arrays(repeated)
         return self._numbers(parts, arrow)
 
     def _numbers(self, parts: list[Any], arrow: pa.DataType) -> pa.Array:
-        """Return a column of arrays, some of them masked, or missing."""
-        kind = arrow.to_pandas_dtype()
-        data = [
-            np.zeros(size, kind) if part is None else np.ma.getdata(part).astype(kind, copy=False)
-            for part, size in zip(parts, self._sizes, strict=True)
-        ]
-        mask = None
-        if any(part is None or isinstance(part, np.ma.MaskedArray) for part in parts):
-            nulls = [
-                np.ones(size, dtype=bool) if part is None else np.ma.getmaskarray(part)
-                for part, size in zip(parts, self._sizes, strict=True)
-            ]
-            mask = np.concatenate(nulls)
-        return pa.array(np.concatenate(data), arrow, mask=mask, from_pandas=False)
+        """Return a column of arrays, some of them Nullable, or missing."""
+        data, nulls = [], []
+        for part, size in zip(parts, self._sizes, strict=True):
+            numbers, absent = part if isinstance(part, tuple) else (part, part is None)
+            data.append(np.zeros(size, bool) if numbers is None else numbers)
+            nulls.append(absent)
+        whole = np.concatenate(data, dtype=arrow.to_pandas_dtype(), casting="unsafe")
+        if not any(one is not False for one in nulls):
+            return pa.array(whole, arrow)
+        sizes = zip(nulls, self._sizes, strict=True)
+        mask = np.concatenate([np.broadcast_to(one, size) for one, size in sizes])
+        return pa.array(whole, arrow, mask=mask, from_pandas=False)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array, mix
+from .rl_batches import mix
+from .rl_layout import Array
 from .rl_pairs import Aligned
 
 

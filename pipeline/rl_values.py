@@ -3,109 +3,22 @@
 KL estimators of the log-ratio r = exp(b - a), after Schulman, "Approximating KL Divergence" (2020):
 k1 = a - b, k2 = (b - a)^2 / 2, k3 = exp(b - a) - 1 - (b - a); each has expectation KL(a || b) under
 samples of a (k2 to second order).
-
-These are the passes over all of the data: what two questions need is computed once.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .rl_batches import Array, same_bytes
+from .rl_gap import Counting, Gap, like
+from .rl_layout import Array, count
 
 ROUNDING = 2.0**-7
 """Relative error of a number that was bfloat16 on one side: twice that of rounding to nearest."""
 SMALL, TINY = 0.05, 1e-30
 CLIP = 0.2
 """Half width of the ratio that PPO lets pass (Schulman et al., 2017)."""
-
-
-class Gap:
-    """b - a, element by element, of two arrays of numbers of one shape.
-
-    Args:
-        a: one side.
-        b: the other.
-    """
-
-    def __init__(self, a: Array, b: Array) -> None:
-        self.same = same_bytes(a, b)
-        self._given = a, b
-
-    @cached_property
-    def _floats(self) -> tuple[Array, Array]:
-        """Return numbers in a float type that both fit in; token ids and masks in float64."""
-        x, y = self._given
-        if x.dtype.kind == "f" and x.dtype == y.dtype and x.itemsize >= 4:
-            return x, y
-        return x.astype(np.float64), y.astype(np.float64)
-
-    @property
-    def a(self) -> Array:
-        """Return one side."""
-        return self._floats[0]
-
-    @property
-    def b(self) -> Array:
-        """Return the other side."""
-        return self._floats[1]
-
-    @cached_property
-    def gap(self) -> Array:
-        """Return b - a."""
-        with np.errstate(invalid="ignore", over="ignore"):
-            gap: Array = self.b - self.a
-        return gap
-
-    @cached_property
-    def size(self) -> Array:
-        """Return the absolute difference."""
-        return np.abs(self.gap)
-
-    @cached_property
-    def max(self) -> float:
-        """Return the largest difference; not finite where any number, or difference, is not."""
-        if self.same:
-            given = self._given[0]
-            exact = given.dtype.kind in "biu" or np.isfinite(given.sum())
-            return 0.0 if exact or np.isfinite(given).all() else np.nan
-        return float(self.size.max(initial=0))
-
-    @cached_property
-    def differs(self) -> Array:
-        """Return where they are not equal; what is not finite is not looked at."""
-        differs: Array = self.size != 0
-        return differs
-
-    @cached_property
-    def largest(self) -> Array:
-        """Return the larger of both, without sign."""
-        largest = np.abs(self.a)
-        return np.maximum(largest, np.abs(self.b), out=largest)
-
-
-class Counting:
-    """Which numbers count.
-
-    Args:
-        mask: [m, width].
-    """
-
-    def __init__(self, mask: Array) -> None:
-        self.mask = mask
-
-    @cached_property
-    def n(self) -> Array:
-        """Return how many of each row count, [m]."""
-        return _count(self.mask)
-
-    @cached_property
-    def factors(self) -> Array:
-        """Return 1 where a number counts, else 0, [m, width]."""
-        return self.mask.astype(np.float32)
 
 
 def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, Any]:
@@ -123,9 +36,7 @@ def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, An
         a, b = a.reshape(-1), b.reshape(-1)
         corner, total = (slice(0, min(len(a), len(b))),), max(len(a), len(b))
     x, y = a[corner], b[corner]
-    found: dict[str, Any] = dict.fromkeys(("max_abs", "max_rel"), 0.0)
-    found |= {"equal": x.size, "total": total, "first": None, "within_3": x.size}
-    found |= {"within_2": x.size, "nan_1": 0, "nan_2": 0}
+    found = no_difference(x.size) | {"total": total}
     if x.dtype == object or y.dtype == object:
         same = np.asarray(x.astype(str) == y.astype(str))
         found |= dict.fromkeys(("equal", "within_3", "within_2"), int(same.sum()))
@@ -139,6 +50,12 @@ def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, An
     return found
 
 
+def no_difference(size: int) -> dict[str, Any]:
+    """Return how two arrays differ that do not."""
+    found: dict[str, Any] = dict.fromkeys(("equal", "total", "within_3", "within_2"), size)
+    return found | {"first": None, "max_abs": 0.0, "max_rel": 0.0, "nan_1": 0, "nan_2": 0}
+
+
 def _differences(gap: Gap, a: Array, corner: tuple[slice, ...]) -> dict[str, Any]:
     """Return what is not as it is of equal arrays."""
     if gap.same:
@@ -146,15 +63,15 @@ def _differences(gap: Gap, a: Array, corner: tuple[slice, ...]) -> dict[str, Any
         return {"nan_1": nan, "nan_2": nan}
     if not np.isfinite(gap.max):
         return _odd_differences(gap, a, corner)
-    relative = np.maximum(gap.largest, TINY)
-    np.divide(gap.size, relative, out=relative)
+    size, relative = gap.size.size, gap.relative
+    far = like("far", relative, bool)
     return {
-        "equal": gap.size.size - int(np.count_nonzero(gap.differs)),
+        "equal": size - int(np.count_nonzero(gap.differs)),
         "first": _first(gap.differs, a, corner),
         "max_abs": gap.max,
-        "max_rel": float(relative.max(initial=0.0)),
-        "within_3": int(np.count_nonzero(relative <= 1e-3)),
-        "within_2": int(np.count_nonzero(relative <= 1e-2)),
+        "max_rel": float(np.fmax.reduce(relative, axis=None, initial=0.0)),
+        "within_3": size - int(np.count_nonzero(np.greater(relative, 1e-3, out=far))),
+        "within_2": size - int(np.count_nonzero(np.greater(relative, 1e-2, out=far))),
     }
 
 
@@ -208,17 +125,17 @@ def counted_differences(gap: Gap, counting: Counting, *, log_prob: bool) -> dict
         found |= dict.fromkeys(("sum", "sum_abs", "max_abs", "max_token", "differ", "off"), zeros)
         return found | (_log_prob_sums(gap, counting, None) if log_prob else {})
     between, size, differs = gap.gap, gap.size, gap.differs
-    if (differs > counting.mask).any():
+    if np.greater(differs, counting.mask, out=like("far", differs)).any():
         between = between * counting.factors
         size, differs = np.abs(between), differs & counting.mask
     place = size.argmax(axis=1)
     largest = size[np.arange(len(size)), place].astype(np.float64)
     found |= {
-        "sum": between.sum(axis=1, dtype=np.float64),
-        "sum_abs": size.sum(axis=1, dtype=np.float64),
+        "sum": _sum(between),
+        "sum_abs": _sum(size),
         "max_abs": largest,
         "max_token": place,
-        "differ": _count(differs),
+        "differ": count(differs),
         "off": zeros,
     }
     if log_prob:
@@ -230,7 +147,7 @@ def _finite(gap: Gap, counting: Counting) -> tuple[Gap, Counting, dict[str, Arra
     """Return the same with what is not finite on either side left out, and how many that was."""
     odd = [~np.isfinite(numbers) for numbers in (gap.a, gap.b)]
     names = ("nan_a", "nan_b", "hidden_a", "hidden_b")
-    counts = [_count(one & m) for m in (counting.mask, ~counting.mask) for one in odd]
+    counts = [count(one & m) for m in (counting.mask, ~counting.mask) for one in odd]
     bad = odd[0] | odd[1]
     rest = Gap(*(np.where(bad, 0, numbers) for numbers in (gap.a, gap.b)))
     return rest, Counting(counting.mask & ~bad), dict(zip(names, counts, strict=True))
@@ -243,7 +160,7 @@ def _off(gap: Gap, counting: Counting, size: Array) -> Array:
     """
     largest = gap.largest * counting.factors
     usual = np.sqrt(_dot(largest, largest) / np.maximum(counting.n, 1))
-    return _count(size > ROUNDING * np.maximum(largest, usual[:, None]) + 1e-7)
+    return count(size > ROUNDING * np.maximum(largest, usual[:, None]) + 1e-7)
 
 
 def _log_prob_sums(gap: Gap, counting: Counting, between: Array | None) -> dict[str, Any]:
@@ -252,16 +169,16 @@ def _log_prob_sums(gap: Gap, counting: Counting, between: Array | None) -> dict[
     exp(gap) - 1 - gap by its series where the gap is small: there the difference would lose all
     digits, and few gaps are large. The first term left out is gap^5 / 120, below 2e-6 of the sum.
     """
-    x = gap.a * counting.factors
-    total, squares = x.sum(axis=1, dtype=np.float64), _dot(x, x)
+    x = np.multiply(gap.a, counting.factors, out=like("other", gap.a))
+    total, squares = _sum(x), _dot(x, x)
     zeros = np.zeros(len(x))
     found: dict[str, Any] = {"sum_a": total, "sum_b": total, "sum_aa": squares}
     found |= dict.fromkeys(("sum_bb", "sum_ab"), squares)
     found |= dict.fromkeys(("clipped", "sum_ratio", "sum_k2", "sum_k3"), zeros)
     if between is None:
         return found
-    sums, mixed = between.sum(axis=1, dtype=np.float64), _dot(x, between)
-    k2, k3, clipped = _excess(between)
+    sums, mixed = _sum(between), _dot(x, between)
+    k2, k3, clipped = _excess(between, above=gap.max > SMALL)
     found |= {"clipped": clipped, "sum_ratio": sums + k3, "sum_k2": k2, "sum_k3": k3}
     return found | {
         "sum_b": total + sums,
@@ -270,29 +187,35 @@ def _log_prob_sums(gap: Gap, counting: Counting, between: Array | None) -> dict[
     }
 
 
-def _excess(gap: Array) -> tuple[Array, Array, Array]:
-    """Return sums of gap^2 / 2 and exp(gap) - 1 - gap, and the ratios that PPO would clip, [m]."""
-    above = np.abs(gap) > SMALL
-    rows, places = np.nonzero(above) if above.any() else np.zeros((2, 0), dtype=np.int64)
-    large = gap[rows, places].astype(np.float64)
-    if len(large):
-        gap = gap * ~above
-    squares = gap * gap
-    k2 = _dot(gap, gap) / 2
+def _excess(gap: Array, *, above: bool) -> tuple[Array, Array, Array]:
+    """Return sums of gap^2 / 2 and exp(gap) - 1 - gap, and the ratios that PPO would clip, [m].
+
+    `above` tells whether any gap may not be small.
+    """
+    m = len(gap)
+    zeros = np.zeros(m, dtype=np.int64)
+    if above:
+        apart = np.abs(gap) > SMALL
+        rows, places = np.nonzero(apart)
+        large = gap[rows, places].astype(np.float64)
+        gap = gap * ~apart
+    squares = np.multiply(gap, gap, out=like("largest", gap))
+    k2 = _sum(squares) / 2
     k3 = k2 + _dot(squares, gap) / 6 + _dot(squares, squares) / 24
+    if not above:
+        return k2, k3, zeros
     with np.errstate(over="ignore"):
         ratio = np.expm1(large)
-    m = len(gap)
     clipped = np.bincount(rows[np.abs(ratio) > CLIP], minlength=m)
     k2 = k2 + np.bincount(rows, large * large / 2, m)
     return k2, k3 + np.bincount(rows, ratio - large, m), clipped
 
 
-def _count(marked: Array) -> Array:
-    counts: Array = marked.sum(axis=1)
-    return counts
+def _sum(x: Array) -> Array:
+    total: Array = np.einsum("ij->i", x).astype(np.float64)
+    return total
 
 
 def _dot(x: Array, y: Array) -> Array:
-    total: Array = np.einsum("ij,ij->i", x, y).astype(np.float64)
+    total: Array = np.vecdot(x, y).astype(np.float64)
     return total

@@ -9,11 +9,11 @@ from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 
-from .part import Part, Value
+from .part import Packed, Part, Value
 from .text_files import find_text_files
 from .torch_files import find_torch_files
 
-__all__ = ["Part", "Value", "find_parts", "part_keys", "read_config", "read_part"]
+__all__ = ["Packed", "Part", "Value", "find_parts", "part_keys", "read_config", "read_part"]
 
 
 def find_parts(path: Path) -> list[Part]:

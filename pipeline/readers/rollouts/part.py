@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,14 @@ class Part:
     node: str = ""
 
 
+class Packed(ABC):
+    """Numbers as they lie on disk; a reader's own class, whose equal ones hold equal numbers."""
+
+    @abstractmethod
+    def unpack(self) -> Array:
+        """Return the numbers."""
+
+
 @dataclass(frozen=True)
 class Value:
     """One value that was saved.
@@ -47,7 +56,7 @@ class Value:
         entry: place in a list or name in a dict; empty for a tensor of its own.
         dtype: as it was in training: float32, bfloat16, int64, text.
         shape: as it was in training; of a ragged value, that of the rectangle around it.
-        array: numbers in a dtype that holds them exactly, or texts as objects.
+        content: numbers in a dtype that holds them exactly, texts as objects, or packed numbers.
         lengths: real length of each row of a ragged value, [n]; None for a rectangle.
         name: as the user called it.
     """
@@ -57,9 +66,14 @@ class Value:
     entry: str
     dtype: str
     shape: tuple[int, ...]
-    array: Array = field(repr=False)
+    content: Array | Packed = field(repr=False)
     lengths: Array | None = field(default=None, repr=False)
     name: str = ""
+
+    @property
+    def array(self) -> Array:
+        """Return the content; what is packed is unpacked anew each time, and held by nobody."""
+        return self.content.unpack() if isinstance(self.content, Packed) else self.content
 
 
 def number_value(micro: int, key: str, content: Any, *, entry: str = "") -> Value:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,54 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from collectors.layout import ROLLOUT, shard_dirs
+from collectors.layout import ROLLOUT, ROLLOUT_KEYS, shard_dirs
 from collectors.schema import ROLLOUTS
 
 from ..dtypes import dtype_of, widened
 from ..errors import ReadError
-from .names import TEXTS, canonical
-from .part import Part, Value, ragged_value, text_value, wanted
+from .names import canonical
+from .part import Array, Packed, Part, Value, ragged_value, text_value, wanted
 
 MODULE = "shards"
 DATA = ROLLOUTS.field("data").type
+
+Row = tuple[Any, ...]
+"""Values of the columns of ROLLOUTS; the numbers as bytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedNumbers(Packed):
+    """Numbers as a shard holds them.
+
+    Args:
+        data: bytes.
+        codec: what they are compressed with; None: with nothing.
+        dtype: as it was in training.
+        shape: of the array.
+    """
+
+    data: Array
+    codec: str | None
+    dtype: str
+    shape: tuple[int, ...]
+
+    def unpack(self) -> Array:
+        """Return the numbers, in a dtype of NumPy's own."""
+        kind, data = dtype_of(self.dtype), self.data
+        if self.codec:
+            size = math.prod(self.shape) * kind.itemsize
+            data = np.frombuffer(_codec(self.codec).decompress(data, size), np.uint8)
+        return widened(data.view(kind)).reshape(self.shape)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether these are the same numbers, by their bytes."""
+        return isinstance(other, PackedNumbers) and (
+            self._kind == other._kind and np.array_equal(self.data, other.data)
+        )
+
+    @cached_property
+    def _kind(self) -> tuple[Any, ...]:
+        return self.dtype, self.codec, self.shape, self.data.size
 
 
 def find_shards(path: Path) -> list[Part]:
@@ -41,13 +82,13 @@ def read(part: Part, keys: Collection[str] | None) -> list[Value]:
     values = []
     for file in part.files:
         try:
-            values += [_value(*row) for row in _rows(file, keys)]
+            values += [_value(*row) for row in _rows(file, keys) if wanted(_name(row), keys)]
         except (OSError, ValueError, pa.ArrowException) as error:
             raise ReadError(
                 f"{file} cannot be read: {' '.join(str(error).split())}; move it away to compare "
                 "without it"
             ) from None
-    return [value for value in values if wanted(value.key, keys)]
+    return values
 
 
 def keys(part: Part) -> set[str]:
@@ -55,21 +96,37 @@ def keys(part: Part) -> set[str]:
     found = set()
     for file in part.files:
         try:
-            footer, groups = _footer(file)
-            known = {key for key in groups if key}
-            if len(known) == len(groups) and not known & set(TEXTS):
-                found |= {canonical(key) for key in known}
-                continue
-            table = pq.ParquetFile(file, metadata=footer).read(columns=["key", "dtype"])
-        except (OSError, ValueError, pa.ArrowException):
+            told = json.loads(_footer(file)[0].metadata[ROLLOUT_KEYS.encode()])
+            found |= {canonical(key, text=text) for key, text in told}
+        except (OSError, ValueError, KeyError, pa.ArrowException):
             continue  # told of where its values are read
-        rows = zip(*(table.column(name).to_pylist() for name in ("key", "dtype")), strict=True)
-        found |= {canonical(key, text=dtype == "text") for key, dtype in rows}
     return found
 
 
+def _rows(file: str, keys: Collection[str] | None) -> list[Row]:
+    """Return the rows of the row groups in which these keys may be."""
+    footer, known = _footer(file)
+    groups = [
+        number
+        for number, key in enumerate(known)
+        if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
+    ]
+    if not groups:
+        return []
+    opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
+    table = opened.read_row_groups(groups, use_threads=False)
+    columns = (table.column(name) for name in ROLLOUTS.names)
+    whole = (_bytes(c) if c.type == DATA else c.to_pylist() for c in columns)
+    return list(zip(*whole, strict=True))
+
+
+def _name(row: Row) -> str:
+    """Return the canonical name of what a row holds."""
+    return canonical(row[1], text=row[3] == "text")
+
+
 def _footer(file: str) -> tuple[pq.FileMetaData, list[str | None]]:
-    """Return the footer of a file, and the key of each row group; None where that is not told."""
+    """Return the footer of a file, and the key of each row group; None where it has several."""
     return _kept(file, os.stat(file).st_mtime_ns)
 
 
@@ -83,21 +140,20 @@ def _kept(file: str, changed: int) -> tuple[pq.FileMetaData, list[str | None]]:
     return footer, [k.min if k and k.has_min_max and k.min == k.max else None for k in told]
 
 
-def _rows(file: str, keys: Collection[str] | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a file in which these keys may be; the numbers as Arrow scalars."""
-    footer, known = _footer(file)
-    groups = [
-        number
-        for number, key in enumerate(known)
-        if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
-    ]
-    if groups:
-        opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
-        table = opened.read_row_groups(groups, use_threads=False)
-        columns = (table.column(name) for name in ROLLOUTS.names)
-        # a scalar of a buffer is a view
-        whole = (list(c) if c.type == DATA else c.to_pylist() for c in columns)
-        yield from zip(*whole, strict=True)
+def _bytes(column: pa.ChunkedArray) -> list[Array]:
+    """Return each element as a view; a scalar of Arrow would copy it."""
+    found = []
+    for chunk in column.chunks:
+        _, ends, content = chunk.buffers()
+        places = np.frombuffer(ends, np.int64, len(chunk) + 1, 8 * chunk.offset)
+        numbers = np.frombuffer(content or b"", np.uint8)
+        found += [numbers[start:end] for start, end in pairwise(places.tolist())]
+    return found
+
+
+@lru_cache(maxsize=8)
+def _codec(name: str) -> pa.Codec:
+    return pa.Codec(name)
 
 
 def _value(
@@ -107,17 +163,18 @@ def _value(
     kind: str,
     shape: list[int] | None,
     lengths: list[int] | None,
-    data: pa.Scalar,
+    data: Array,
+    codec: str | None,
     texts: list[str] | None,
 ) -> Value:
     number, place = micro or 0, entry or ""
     if kind == "text":
         value = text_value(number, canonical(name, text=True), texts or [])
         return replace(value, entry=place, name=name)
-    flat = widened(np.frombuffer(data.as_buffer(), dtype_of(kind)))
+    size = tuple(shape or ()) if lengths is None else (sum(lengths),)
+    numbers = PackedNumbers(data, codec, kind, size)
     if lengths is not None:
         ends = np.cumsum(lengths)
-        rows = np.split(flat, ends[:-1]) if len(ends) else []
+        rows = np.split(numbers.unpack(), ends[:-1]) if len(ends) else []
         return replace(ragged_value(number, canonical(name), rows, kind), name=name)
-    size = tuple(shape or ())
-    return Value(number, canonical(name), place, kind, size, flat.reshape(size), name=name)
+    return Value(number, canonical(name), place, kind, size, numbers, name=name)
