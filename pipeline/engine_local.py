@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
@@ -72,6 +70,9 @@ class LocalEngine:
     def _new_pool(self) -> Executor:
         if not self._processes:
             return ThreadPoolExecutor(self.workers)
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
         # not fork: this process has threads of DuckDB
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self.workers, mp_context=context)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
@@ -18,7 +19,7 @@ from .output import exit_code, strict_json, write_result
 from .render_rl import rl_text
 from .rl_analysis import Sides, compare_collections, rl_store
 from .rl_nodes import open_on_nodes
-from .rl_sheets import write_sheets
+from .rl_sheets import sheet_rows, write_sheets
 from .settings import cpu_count
 
 PROCESS_BYTES = 4 * 2**30
@@ -61,8 +62,11 @@ def run(args: Namespace) -> int:
         if args.explain:
             sys.stdout.write("\n".join(statements))
             return 0
-        write_result(out, result, store)
-        write_sheets(out, store)
+        sheets = sheet_rows(store)
+        with ThreadPoolExecutor(1) as beside:  # Python writes sheets while DuckDB writes tables
+            written = beside.submit(write_sheets, out, sheets)
+            write_result(out, result, store)
+            written.result()
     sys.stdout.write(strict_json(result) + "\n" if args.json else rl_text(result, out))
     return exit_code(_as_found(result["verdict"]), args.fail_on)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .store import Store
 
@@ -29,20 +31,35 @@ COLUMNS = {
 """Column of rl/array_rows -> head of the sheet; the first twelve are msprobe's, in its order."""
 
 
-def write_sheets(out: Path, store: Store) -> list[Path]:
-    """Write {key}.xlsx for each key, as the user of A called it, into `out`; return the files."""
-    import polars as pl
+Sheets = Mapping[str, Sequence[Sequence[Any]]]
+"""Key, as the user of A called it -> rows."""
 
-    store.answer("rl/array_rows")
-    rows = store.con.table("array_rows").pl()
+
+def sheet_rows(store: Store) -> Sheets:
+    """Return what stands in the sheets, in the order of the columns."""
+    found: dict[str, list[Sequence[Any]]] = {}
+    for row in store.rows("rl/array_rows"):
+        found.setdefault(row["name"], []).append([row[column] for column in COLUMNS])
+    return found
+
+
+def write_sheets(out: Path, sheets: Sheets) -> list[Path]:
+    """Write {key}.xlsx for each key into `out`; return the files."""
+    import xlsxwriter
+
+    out.mkdir(parents=True, exist_ok=True)
     written = []
-    for name in rows["name"].unique(maintain_order=True):
+    for name, rows in sheets.items():
         file = out / f"{file_name(name)}.xlsx"
         temporary = file.with_name(f".{file.name}")
-        sheet = rows.filter(pl.col("name") == name).select(
-            pl.col(column).alias(head) for column, head in COLUMNS.items()
-        )
-        sheet.write_excel(temporary, worksheet="Sheet1", autofit=True, freeze_panes=(1, 0))
+        with xlsxwriter.Workbook(temporary, {"in_memory": True, "nan_inf_to_errors": True}) as book:
+            sheet = book.add_worksheet("Sheet1")
+            sheet.write_row(0, 0, COLUMNS.values(), book.add_format({"bold": True}))
+            for number, row in enumerate(rows, 1):
+                sheet.write_row(number, 0, row)
+            sheet.freeze_panes(1, 0)
+            sheet.autofilter(0, 0, len(rows), len(COLUMNS) - 1)
+            sheet.autofit()
         temporary.replace(file)
         written.append(file)
     return written

@@ -205,6 +205,8 @@ class Rows:
         whole = np.concatenate(data, dtype=arrow.to_pandas_dtype(), casting="unsafe")
         if not any(one is not False for one in nulls):
             return pa.array(whole, arrow)
-        sizes = zip(nulls, self._sizes, strict=True)
-        mask = np.concatenate([np.broadcast_to(one, size) for one, size in sizes])
+        mask = np.empty(len(whole), bool)
+        ends = np.cumsum(self._sizes).tolist()
+        for absent, start, end in zip(nulls, (0, *ends), ends, strict=False):
+            mask[start:end] = absent
         return pa.array(whole, arrow, mask=mask, from_pandas=False)

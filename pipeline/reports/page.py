@@ -76,6 +76,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        bytecode_cache=jinja2.FileSystemBytecodeCache(),  # in a folder that only this user owns
     )
     environment.filters |= {"letter": letter, "number": number, "ranges": ranges}
     return environment

@@ -21,8 +21,9 @@ def draw(result: Mapping[str, Any], folder: Path) -> str:
     """Return the report of a result of `rl`."""
     import pyarrow.parquet as pq
 
-    worst = pq.read_table(folder / "worst_samples.parquet").to_pylist()
-    tokens = pq.read_table(folder / "shown_tokens.parquet").to_pylist()
+    # not read_table, which loads half of Arrow for one file
+    worst = pq.ParquetFile(folder / "worst_samples.parquet").read().to_pylist()
+    tokens = pq.ParquetFile(folder / "shown_tokens.parquet").read().to_pylist()
     read = result["read"]
     return page(
         result,

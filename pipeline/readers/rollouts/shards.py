@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,9 @@ def keys(part: Part) -> set[str]:
     found = set()
     for file in part.files:
         try:
-            told = json.loads(_footer(file)[0].metadata[ROLLOUT_KEYS.encode()])
+            told = json.loads(
+                _footer(file, os.stat(file).st_mtime_ns)[0].metadata[ROLLOUT_KEYS.encode()]
+            )
             found |= {canonical(key, text=text) for key, text in told}
         except (OSError, ValueError, KeyError, pa.ArrowException):
             continue  # told of where its values are read
@@ -105,14 +108,19 @@ def keys(part: Part) -> set[str]:
 
 def _rows(file: str, keys: Collection[str] | None) -> list[Row]:
     """Return the rows of the row groups in which these keys may be."""
-    footer, known = _footer(file)
+    changed = os.stat(file).st_mtime_ns
+    footer, known = _footer(file, changed)
+    if len(known) == 1:
+        return _HELD.rows(file, changed)
     groups = [
         number
         for number, key in enumerate(known)
         if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
     ]
-    if not groups:
-        return []
+    return _read_groups(file, footer, groups) if groups else []
+
+
+def _read_groups(file: str, footer: pq.FileMetaData, groups: list[int]) -> list[Row]:
     opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
     table = opened.read_row_groups(groups, use_threads=False)
     columns = (table.column(name) for name in ROLLOUTS.names)
@@ -120,19 +128,50 @@ def _rows(file: str, keys: Collection[str] | None) -> list[Row]:
     return list(zip(*whole, strict=True))
 
 
+class _Held:
+    """Rows of small files, from the first time they are asked for to the second.
+
+    Samples are listed first and compared later; what fits into memory is read once for both.
+
+    Args:
+        room: bytes.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._rows: dict[tuple[str, int], tuple[list[Row], int]] = {}
+        self._lock = Lock()
+
+    def rows(self, file: str, changed: int) -> list[Row]:
+        """Return the rows of a file with one row group."""
+        with self._lock:
+            rows, size = self._rows.pop((file, changed), ([], 0))
+            self._room += size
+        if rows:
+            return rows
+        rows = _read_groups(file, _footer(file, changed)[0], [0])
+        size = sum(row[ROLLOUTS.get_field_index("data")].nbytes for row in rows)
+        with self._lock:
+            if size < self._room and (file, changed) not in self._rows:
+                self._rows[file, changed] = rows, size
+                self._room -= size
+        return rows
+
+
+_HELD = _Held(512 * 2**20)
+
+
 def _name(row: Row) -> str:
     """Return the canonical name of what a row holds."""
     return canonical(row[1], text=row[3] == "text")
 
 
-def _footer(file: str) -> tuple[pq.FileMetaData, list[str | None]]:
-    """Return the footer of a file, and the key of each row group; None where it has several."""
-    return _kept(file, os.stat(file).st_mtime_ns)
-
-
 @lru_cache(maxsize=4096)
-def _kept(file: str, changed: int) -> tuple[pq.FileMetaData, list[str | None]]:
-    """Return the footer; it stays in memory, since keys are read one by one."""
+def _footer(file: str, changed: int) -> tuple[pq.FileMetaData, list[str | None]]:
+    """Return the footer of a file, and the key of each row group; None where it has several.
+
+    Footers stay in memory, since keys are read one by one.
+    """
     footer = pq.ParquetFile(pa.OSFile(file)).metadata
     place = footer.schema.names.index("key")
     columns = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
