@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -54,6 +55,7 @@ print(time.perf_counter() - start)
 
 def main() -> None:
     args = arguments()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # both run as installed: compiled once
     peer_command()
     with tempfile.TemporaryDirectory(dir=args.work) as folder:
         report = measured(args, Path(folder))

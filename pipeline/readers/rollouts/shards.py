@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ def read(part: Part, keys: Collection[str] | None) -> list[Value]:
     for file in part.files:
         try:
             values += [_value(*row) for row in _rows(file, keys) if wanted(_name(row), keys)]
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise ReadError(
                 f"{file} cannot be read: {' '.join(str(error).split())}; move it away to compare "
                 "without it"
@@ -93,13 +92,12 @@ def read(part: Part, keys: Collection[str] | None) -> list[Value]:
 
 
 def keys(part: Part) -> set[str]:
-    """Return the keys of one step and rank, from footers where these tell."""
+    """Return the keys of one step and rank, as their footers tell them."""
     found = set()
     for file in part.files:
         try:
-            told = json.loads(
-                _footer(file, os.stat(file).st_mtime_ns)[0].metadata[ROLLOUT_KEYS.encode()]
-            )
+            footer, _ = _footer(file, os.stat(file).st_mtime_ns)
+            told = json.loads((footer.metadata or {})[ROLLOUT_KEYS.encode()])
             found |= {canonical(key, text=text) for key, text in told}
         except (OSError, ValueError, KeyError, pa.ArrowException):
             continue  # told of where its values are read
@@ -108,57 +106,19 @@ def keys(part: Part) -> set[str]:
 
 def _rows(file: str, keys: Collection[str] | None) -> list[Row]:
     """Return the rows of the row groups in which these keys may be."""
-    changed = os.stat(file).st_mtime_ns
-    footer, known = _footer(file, changed)
-    if len(known) == 1:
-        return _HELD.rows(file, changed)
+    footer, known = _footer(file, os.stat(file).st_mtime_ns)
     groups = [
         number
         for number, key in enumerate(known)
         if key is None or wanted(canonical(key), keys) or wanted(canonical(key, text=True), keys)
     ]
-    return _read_groups(file, footer, groups) if groups else []
-
-
-def _read_groups(file: str, footer: pq.FileMetaData, groups: list[int]) -> list[Row]:
+    if not groups:
+        return []
     opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
     table = opened.read_row_groups(groups, use_threads=False)
     columns = (table.column(name) for name in ROLLOUTS.names)
     whole = (_bytes(c) if c.type == DATA else c.to_pylist() for c in columns)
     return list(zip(*whole, strict=True))
-
-
-class _Held:
-    """Rows of small files, from the first time they are asked for to the second.
-
-    Samples are listed first and compared later; what fits into memory is read once for both.
-
-    Args:
-        room: bytes.
-    """
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._rows: dict[tuple[str, int], tuple[list[Row], int]] = {}
-        self._lock = Lock()
-
-    def rows(self, file: str, changed: int) -> list[Row]:
-        """Return the rows of a file with one row group."""
-        with self._lock:
-            rows, size = self._rows.pop((file, changed), ([], 0))
-            self._room += size
-        if rows:
-            return rows
-        rows = _read_groups(file, _footer(file, changed)[0], [0])
-        size = sum(row[ROLLOUTS.get_field_index("data")].nbytes for row in rows)
-        with self._lock:
-            if size < self._room and (file, changed) not in self._rows:
-                self._rows[file, changed] = rows, size
-                self._room -= size
-        return rows
-
-
-_HELD = _Held(512 * 2**20)
 
 
 def _name(row: Row) -> str:
