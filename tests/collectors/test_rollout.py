@@ -21,6 +21,7 @@ import torch
 
 from collectors import SingleSave
 from pipeline.readers.dtypes import dtype_of, widened
+from pipeline.readers.errors import ReadError
 from pipeline.readers.rollouts import find_parts, read_part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -259,3 +260,45 @@ def test_no_numpy_is_needed(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, check=True)
     assert read_part(find_parts(tmp_path)[0])[0].array.tolist() == [1, 2]
+
+
+def test_numbers_are_compressed_value_by_value(tmp_path: Path) -> None:
+    found = saved(tmp_path, zeros=torch.zeros(100, 100), one=torch.tensor(1.5))
+    (file,) = tmp_path.rglob("rollout-*.parquet")
+    rows = {row["key"]: row for row in pq.ParquetFile(file).read().to_pylist()}
+    assert (rows["zeros"]["codec"], rows["one"]["codec"]) == ("lz4_raw", None)
+    assert len(rows["zeros"]["data"]) < 1000
+    assert rows["one"]["data"] == np.float32(1.5).tobytes()
+    np.testing.assert_array_equal(found["zeros", ""].array, np.zeros((100, 100)))
+
+
+def test_a_large_key_can_be_read_alone(tmp_path: Path) -> None:
+    noise = torch.randn(3 * 2**20, generator=torch.Generator().manual_seed(0))
+    saved(tmp_path, a=noise, b=noise + 1, c=torch.ones(4), d=torch.ones(4))
+    (file,) = tmp_path.rglob("rollout-*.parquet")
+    opened = pq.ParquetFile(file)
+    groups = [
+        opened.read_row_group(n, ["key"]).column("key").to_pylist()
+        for n in range(opened.num_row_groups)
+    ]
+    assert groups == [["a"], ["b"], ["c", "d"]]
+    (value,) = read_part(find_parts(tmp_path)[0], {"b"})
+    np.testing.assert_array_equal(value.array, (noise + 1).numpy())
+
+
+def test_a_shard_without_our_columns_is_told_of(tmp_path: Path) -> None:
+    saved(tmp_path, x=torch.ones(4))
+    (file,) = tmp_path.rglob("rollout-*.parquet")
+    table = pq.ParquetFile(file).read()
+    pq.write_table(table.drop(["codec"]), file)
+    with pytest.raises(ReadError, match="codec"):
+        read_part(find_parts(tmp_path)[0])
+
+
+def test_equal_values_are_equal_packed_and_others_not(tmp_path: Path) -> None:
+    first = saved(tmp_path / "a", x=torch.zeros(64, 64), y=torch.zeros(64, 64))
+    other = saved(tmp_path / "b", x=torch.zeros(64, 64), y=torch.zeros(4096))
+    assert first["x", ""].content == other["x", ""].content
+    assert first["y", ""].content != other["y", ""].content  # the same bytes, another shape
+    other = saved(tmp_path / "c", x=torch.full((64, 64), -0.0))
+    assert first["x", ""].content != other["x", ""].content
