@@ -15,21 +15,30 @@ import numpy as np
 
 from .rl_layout import Array, count, same_bytes
 
+KEPT_BYTES = 32 * 2**20
+"""Results larger than this get memory of their own, which is given back."""
+
 
 class _Memory(threading.local):
     """Memory for passing results, a piece a name and thread."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, Array] = {}
+        self._last: dict[str, Array] = {}
 
-    def take(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def take(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Return an array whose content is whatever; it is the next caller's of this name."""
-        size = math.prod(shape) * np.dtype(dtype).itemsize
+        last = self._last.get(name)
+        if last is not None and last.shape == shape and last.dtype == dtype:
+            return last
+        size = math.prod(shape) * dtype.itemsize
+        if size > KEPT_BYTES:
+            return np.empty(shape, dtype)
         piece = self._pieces.get(name)
         if piece is None or len(piece) < size:
             piece = self._pieces[name] = np.empty(size, np.uint8)
-        found: Array = piece[:size].view(dtype).reshape(shape)
-        return found
+        self._last[name] = piece[:size].view(dtype).reshape(shape)
+        return self._last[name]
 
 
 _MEMORY = _Memory()
@@ -37,7 +46,7 @@ _MEMORY = _Memory()
 
 def like(name: str, array: Array, dtype: Any = None) -> Array:
     """Return memory of an array's shape, for a result that is used before the next of its name."""
-    return _MEMORY.take(name, array.shape, dtype or array.dtype)
+    return _MEMORY.take(name, array.shape, array.dtype if dtype is None else np.dtype(dtype))
 
 
 class Gap:

@@ -7,6 +7,7 @@ samples of a (k2 to second order).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ def array_difference(a: Array, b: Array, gap: Gap | None = None) -> dict[str, An
     it is known.
     """
     corner = tuple(slice(0, min(n, m)) for n, m in zip(a.shape, b.shape, strict=False))
-    total = int(
-        np.prod([max(n, m) for n, m in zip(a.shape, b.shape, strict=False)], dtype=np.int64)
-    )
+    total = math.prod(map(max, a.shape, b.shape))
     if a.ndim != b.ndim or not a.ndim:
         a, b = a.reshape(-1), b.reshape(-1)
         corner, total = (slice(0, min(len(a), len(b))),), max(len(a), len(b))

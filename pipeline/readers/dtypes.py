@@ -5,6 +5,7 @@ https://github.com/jax-ml/ml_dtypes
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +22,7 @@ SHORT = {"half": "float16", "float": "float32", "double": "float64", "int": "int
 """Other names of dtypes -> the short form."""
 
 
+@lru_cache(maxsize=64)
 def dtype_of(name: str) -> np.dtype[Any]:
     """Return the numpy dtype of a short form: `float32`, `bfloat16`, `float8_e4m3fn`.
 
