@@ -149,7 +149,7 @@ def write_rollouts(
     with pq.ParquetWriter(
         path,
         schema,
-        compression={"texts.list.element": "zstd"},
+        compression={"texts.list.element": "lz4"},  # opened for each file, which costs zstd more
         use_dictionary=False,
         write_statistics=["key"],
     ) as writer:
