@@ -10,7 +10,13 @@ REASONS = {
     "shape": "{slot} has another shape",
     "argument": "{slot} is {value} where the benchmark has {bench_value}",
     "random": "inputs and arguments agree, {slot} does not: the operation draws from a random "
-    "generator",
+    "generator; both results may be draws from one distribution, elements are not compared",
+    "other draws": "inputs and arguments agree, and {slot} is drawn from another distribution: "
+    "zeros, mean and squares differ by more than chance",
+    "other replicas": "put together, {slot} differs by {max_rel:.3g} of its scale, {ratio:.3g} "
+    "times what rounding explains, and of ranks that should hold copies of one part not all do",
+    "other bits input": "{slot} is not bit-equal, and nothing before it differs",
+    "other bits output": "inputs agree, {slot} is not bit-equal",
     "nonfinite input": "{slot} does not hold NaN and infinities where the benchmark does",
     "nonfinite output": "inputs agree, NaN and infinities of {slot} do not",
     "suspect input": "{slot} differs by {max_rel:.3g} of its scale, {ratio:.3g} times what "
@@ -30,6 +36,8 @@ HINTS = {
     "random": "draw on the CPU, then move: a device generator gives other numbers on another "
     "device, whatever the seed",
     "weight": "load one checkpoint into both runs, or look at the initialisation of this weight",
+    "replica": "look at the broadcast at the start, at the last reduction of gradients, and at the "
+    "memory and cores of this rank: its copy of the weight went its own way",
     "outside": "feed both runs the same batch; where a random operation that is not on record made "
     "it, draw on the CPU, then move",
     "made": "look at {call}: only the target runs it",
@@ -43,8 +51,14 @@ def reason_of(row: Mapping[str, Any]) -> str:
     """Return why the two runs part at this call: what agrees, and what does not."""
     status, side = row["status"], "input" if row["is_input"] else "output"
     ratio = row["ratio"]
-    if status == "suspect" and (row["max_rel"] is None or ratio is None or ratio == float("inf")):
-        status = "checksum" if row["max_rel"] is None else status
+    if row["alike"] is False:
+        status = "other draws"
+    elif row.get("replicas_differ"):
+        status = "other replicas"
+    elif status == "suspect" and row["max_rel"] is None:
+        status = "checksum"
+    elif status == "suspect" and ratio == float("inf"):  # integers, or --strict
+        status = "other bits"
     key = status if status in REASONS else f"{status} {side}"
     words = {**row, "max_rel": row["max_rel"] or 0.0, "ratio": ratio or 0.0}
     return REASONS[key].format(**words)
@@ -70,8 +84,8 @@ def source_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"call": row["name"], "why": "the operation itself"}
 
 
-def hint_of(row: Mapping[str, Any]) -> str:
-    """Return what to look at or change next."""
+def hint_of(row: Mapping[str, Any], *, replicas: bool = False) -> str:
+    """Return what to look at or change next; `replicas`: both sides are ranks of one run."""
     made, other = row["source_name"], row["source_bench_name"]
     if made and other:
         key = "other"
@@ -80,7 +94,7 @@ def hint_of(row: Mapping[str, Any]) -> str:
     elif row["status"] in HINTS:
         key = row["status"]
     elif row["weight"]:
-        key = "weight"
+        key = "replica" if replicas else "weight"
     else:
         key = "outside" if row["is_input"] else "compute"
     return HINTS[key].format(call=made, bench_call=other, name=row["name"])

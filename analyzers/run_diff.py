@@ -26,21 +26,37 @@ RANK_QUESTIONS = (
 ROOTS = ("suspect", "dtype", "shape", "argument", "random", "nonfinite")
 """Statuses of a call at which a difference begins."""
 
+AGREEMENTS = ("bits", "statistics", "nonfinite", "other_bits", "noise", "rounding", "padding")
+"""How two tensors agree of which nothing is wrong; diff/tensor_pairs says what each means."""
+
 METRICS = ("max_rel", "max_error", "ratio", "cosine", "ulp", "thousandth", "first_index")
 
 NOTHING_ELSE = dict.fromkeys(
-    (*METRICS, "weight", "value", "bench_value", "source_name", "source_bench_name")
+    (*METRICS, "value", "bench_value", "source_name", "source_bench_name", "alike")
 )
 """Columns of a finding that one made of shards does not have."""
+
+NOT_MERGED = {
+    "incomplete": "are split over the ranks of one dump in a way that does not add up to the whole "
+    "in the other",
+    "partial": "are sums of which each rank holds a term (DTensor's Partial), which statistics "
+    "cannot add up",
+    "numbers": "are split over ranks and have no statistics on record",
+}
+"""Why parts are not comparable -> what they are."""
 
 MOST_FINDINGS = 1_000
 """Findings in the document; all stand in findings.parquet."""
 
 
-def run_diff(db: Database) -> Row:
+def run_diff(db: Database, *, replicas: bool = False) -> Row:
     """Return verdict, what was read, the first divergence, findings and warnings.
 
     No first divergence means: what differs is less than rounding explains, or a note.
+
+    Args:
+        db: the answers of all pairs of ranks.
+        replicas: both sides are ranks of one run, whose weights should be copies.
     """
     merged = db.rows("diff/merged_parts")
     findings = _with_merged(_settled(db), merged)
@@ -60,7 +76,7 @@ def run_diff(db: Database) -> Row:
     return {
         "verdict": verdict,
         "read": _read(summary, judged),
-        "first_divergence": _divergence(db, first) if first else None,
+        "first_divergence": _divergence(db, first, replicas) if first else None,
         "statuses": statuses,
         "findings": told,
         "warnings": warnings,
@@ -103,15 +119,17 @@ def _with_merged(findings: list[Row], merged: list[Row]) -> list[Row]:
 
 
 def _not_merged(merged: list[Row]) -> list[Row]:
-    lost = [row for row in merged if not row["comparable"]]
-    if not lost:
-        return []
-    text = (
-        f"{len(lost):,} tensors are split over the ranks of one dump in a way that does not add up "
-        f"to the whole in the other; the first is {lost[0]['slot']} of {lost[0]['name']} "
-        f"(step {lost[0]['step']}, rank {lost[0]['rank']}): not compared"
-    )
-    return [{"code": "not_compared", "step": None, "rank": None, "text": text}]
+    """Return a warning for each reason why tensors in parts could not be compared."""
+    warnings = []
+    for why, words in NOT_MERGED.items():
+        lost = [row for row in merged if row["why"] == why]
+        if lost:
+            text = (
+                f"{len(lost):,} tensors {words}; the first is {lost[0]['slot']} of "
+                f"{lost[0]['name']} (step {lost[0]['step']}, rank {lost[0]['rank']}): not compared"
+            )
+            warnings.append({"code": "not_compared", "step": None, "rank": None, "text": text})
+    return warnings
 
 
 def _first(db: Database, roots: list[Row]) -> Row | None:
@@ -140,10 +158,11 @@ def _read(summary: list[Row], judged: int) -> Row:
         "tensors": judged,
         "by_checksum": sum(row["by_checksum"] for row in summary),
         "by_values": sum(row["by_values"] for row in summary),
+        "agreement": {key: sum(row[key] for row in summary) for key in AGREEMENTS},
     }
 
 
-def _divergence(db: Database, first: Row) -> Row:
+def _divergence(db: Database, first: Row, replicas: bool) -> Row:
     def here(rows: list[Row]) -> list[Row]:
         return [r for r in rows if all(r[k] == first[k] for k in ("step", "rank", "seq"))]
 
@@ -160,7 +179,7 @@ def _divergence(db: Database, first: Row) -> Row:
         "source": source_of(first),
         "line": line,
         "stack": [frame.partition(" | ")[0] for frame in frames],
-        "hint": hint_of(first),
+        "hint": hint_of(first, replicas=replicas),
         "tensors": [
             {k: v for k, v in t.items() if k not in ("step", "rank", "seq")} for t in tensors
         ],

@@ -20,6 +20,7 @@ MEANINGS = {
     "nonfinite": "NaN or infinities on one side",
     "propagated": "that an earlier difference explains",
     "drift": "of rounding that grew",
+    "padding": "of another shape with the same content, the rest is padding",
     "requires_grad": "with another requires_grad",
     "recompute": "that recompute an earlier one",
     "replaced": "of another implementation with the same result",
@@ -27,6 +28,17 @@ MEANINGS = {
     "only_in_target": "only in the target",
 }
 """Status -> what its calls are."""
+
+AGREEMENTS = {
+    "bits": "equal in every bit",
+    "statistics": "of equal statistics",
+    "nonfinite": "equal, and both hold NaN or infinities",
+    "other_bits": "of equal numbers and other bits (-0.0, payloads of NaN, order)",
+    "noise": "below the noise floor",
+    "rounding": "within rounding or another order of sums",
+    "padding": "equal but for padding",
+}
+"""How tensors agree -> what they are."""
 
 BEGINNINGS = ("suspect", "dtype", "shape", "argument", "random", "nonfinite")
 
@@ -67,12 +79,23 @@ def meaning(result: Mapping[str, Any]) -> str:
     read = result["read"]
     if result["verdict"] == "unknown":
         return "This is not the same as equal."
+    if result["replicas"]:
+        return (
+            "Ranks of one run: only weights, which should be copies, are held against each other."
+        )
     if result["verdict"] == "same" and not read["by_values"] and read["by_checksum"] == 0:
         return (
             "Held against each other by statistics alone (maximum, minimum, mean, norm): elements "
             "in another order would not be seen. Collect checksums or tensors to see them."
         )
     return ""
+
+
+def agreements(result: Mapping[str, Any]) -> str:
+    """Return how the tensors agree of which nothing is wrong; nothing where there are none."""
+    counts = result["read"]["agreement"]
+    parts = [f"{counts[key]:,} {words}" for key, words in AGREEMENTS.items() if counts[key]]
+    return f"pairs of tensors that agree: {', '.join(parts)}" if parts else ""
 
 
 def statuses(result: Mapping[str, Any]) -> list[tuple[str, int]]:
@@ -115,8 +138,7 @@ def _read(result: Mapping[str, Any]) -> str:
         f"{read['only_in_bench']:,} calls only in the benchmark, "
         f"{read['only_in_target']:,} only in the target"
     )
-    note = meaning(result)
-    return f"{text}\n{note}" if note else text
+    return "\n".join(filter(None, (text, agreements(result), meaning(result))))
 
 
 def _divergence(first: Mapping[str, Any]) -> list[str]:

@@ -48,12 +48,20 @@ class Comparison:
     renamed: tuple[Name, ...] = ()
 
     @property
+    def replicas(self) -> bool:
+        """Tell whether ranks of one run are held against each other: what should be copies."""
+        return self.bench.name == self.target.name and any(
+            of != [rank] for rank, of in self.counterparts.items()
+        )
+
+    @property
     def params(self) -> dict[str, Any]:
         """Return values for the parameters of all questions."""
         cross = (framework(self.bench) == MINDSPORE) != (framework(self.target) == MINDSPORE)
         return {
             "cross": cross,
             "strict": self.strict,
+            "replicas": self.replicas,
             "split": len(self.counterparts)
             != len({b for of in self.counterparts.values() for b in of})
             or any(len(of) > 1 for of in self.counterparts.values()),
@@ -105,12 +113,13 @@ def compare_dumps(
         warnings += _collect(tasks, store, engine, quiet=quiet)
     finally:
         engine.close()
-    found = run_diff(OneStore(store))
+    found = run_diff(OneStore(store), replicas=comparison.replicas)
     return {
         "tool": "compare",
         "schema": 1,
         "bench": comparison.bench.name,
         "target": comparison.target.name,
+        "replicas": comparison.replicas,
         **found,
         "warnings": warnings + found["warnings"],
     }
@@ -196,7 +205,7 @@ def counterparts(
     """
     ours, theirs = (sorted({shard.rank for shard in dump.shards}) for dump in (target, bench))
     if given:
-        return _given(given, {target.name: ours, bench.name: theirs})
+        return _given(given, [(target.name, ours), (bench.name, theirs)])
     if ours == theirs or len(ours) == len(theirs):
         return {a: [b] for a, b in zip(ours, theirs, strict=True)}
     small, large = sorted((len(ours), len(theirs)))
@@ -229,11 +238,11 @@ def renamed_names(files: Mapping[str, Path | None]) -> tuple[Name, ...]:
 
 
 def _given(
-    pairs: Sequence[tuple[int, int]], there: Mapping[str, Sequence[int]]
+    pairs: Sequence[tuple[int, int]], there: Sequence[tuple[str, Sequence[int]]]
 ) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for pair in pairs:
-        for rank, (name, ranks) in zip(pair, there.items(), strict=True):
+        for rank, (name, ranks) in zip(pair, there, strict=True):
             if rank not in ranks:
                 raise UsageError(f"{name} has no rank {rank}; it has {ranks_text(ranks)}")
         found.setdefault(pair[0], []).append(pair[1])

@@ -48,6 +48,7 @@ REAL_ERRORS = {
     "ulp": "BIGINT",  # most representable numbers between two elements
     "first_index": "BIGINT[]",  # of the first element that differs
     "other_nonfinite": "BOOLEAN",  # NaN and infinities stand in other places
+    "other_bits": "BOOLEAN",  # the numbers are equal, the bits are not: -0.0, the payload of a NaN
 }
 """Column -> SQL type of the errors of a pair of tensors whose elements are on record."""
 Name = tuple[str, str, str]
@@ -178,6 +179,7 @@ def _real_errors(store: Store, task: RankPair) -> Iterator[tuple[Any, ...]]:
             target = read_values(folders[1][step] / row["path"])
         except ReadError:
             continue  # what is on record of them beside their elements decides
-        if bench.shape == target.shape:
+        if bench.ndim == target.ndim:
+            common = tuple(map(slice, map(min, bench.shape, target.shape)))
             place = (step, row["bench_seq"], row["target_seq"], row["slot"])
-            yield (*place, *real_errors(bench, target, row["dtype"]))
+            yield (*place, *real_errors(bench[common], target[common], row["dtype"]))

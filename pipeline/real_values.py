@@ -11,11 +11,10 @@ ULP_BITS = {"float16": 16, "float32": 32, "float64": 64}
 
 def real_errors(bench: Any, target: Any, dtype: str) -> tuple[Any, ...]:
     """Return max_abs, scale, max_element_rel, cosine, euclid, thousandth, five_thousandths, ulp,
-    first_index and other_nonfinite of two arrays of one shape.
+    first_index, other_nonfinite and other_bits of two arrays of one shape.
 
     Relative errors are those of msprobe: an element of the benchmark that is zero counts with the
-    machine epsilon added to both. Cosine similarity is None when one side alone is zero; two zeros
-    are as alike as can be.
+    machine epsilon added to both. Cosine similarity is None when a side is zero: it is not defined.
 
     Args:
         bench, target: the elements.
@@ -27,9 +26,11 @@ def real_errors(bench: Any, target: Any, dtype: str) -> tuple[Any, ...]:
     other = bool((~both & ~alike).any())
     places = np.argwhere((a != b).reshape(bench.shape) & ~(np.isnan(bench) & np.isnan(target)))
     first = [int(i) for i in places[0]] if len(places) and bench.ndim else None
+    other_bits = bool(alike.all()) and not other and bench.dtype == target.dtype
+    other_bits = other_bits and bench.tobytes() != target.tobytes()
     a, b = a[both], b[both]
     if not len(a):
-        return (0.0, 0.0, 0.0, None, 0.0, 1.0, 1.0, 0, first, other)
+        return (0.0, None, 0.0, None, 0.0, 1.0, 1.0, 0, first, other, other_bits)
     off = np.abs(b - a)
     zero = np.finfo(np.float64).eps * (a == 0)
     relative = np.abs((b + zero - a - zero) / np.where(a == 0, zero, a))
@@ -44,13 +45,12 @@ def real_errors(bench: Any, target: Any, dtype: str) -> tuple[Any, ...]:
         _ulp(bench, target, dtype),
         first,
         other,
+        other_bits,
     )
 
 
 def _cosine(a: Any, b: Any) -> float | None:
     norms = float(np.linalg.norm(a)), float(np.linalg.norm(b))
-    if not any(norms):
-        return 1.0
     return float(np.dot(a / norms[0], b / norms[1])) if all(norms) else None
 
 

@@ -31,12 +31,17 @@ def analyze_here(path: Path, *, nan_only: bool = False) -> dict[str, Any]:
 
 
 def compare_here(
-    bench: Path, target: Path, *, noise: Sequence[Path] = (), strict: bool = False
+    bench: Path,
+    target: Path,
+    *,
+    noise: Sequence[Path] = (),
+    strict: bool = False,
+    ranks: Sequence[tuple[int, int]] = (),
 ) -> dict[str, Any]:
     """Return the result document of a comparison, computed in this process."""
     dumps = open_dump(bench), open_dump(target)
     runs = tuple(open_dump(run) for run in noise)
-    comparison = Comparison(*dumps, runs, strict, counterparts(*dumps))
+    comparison = Comparison(*dumps, runs, strict, counterparts(*dumps, ranks))
     share = limits(1)
     with TemporaryDirectory() as work, Store(share, comparison.params) as store:
         return compare_dumps(comparison, store, LocalEngine(1), share, work=Path(work))

@@ -30,6 +30,10 @@ class Value:
     max: float | None = 1.0
     min: float | None = 0.0
     norm: float | None = None
+    mean: float | None = None
+    zeros: int | None = None
+    checksum: str | None = None
+    layout: str | None = None
     nan: int = 0
     inf: int = 0
     neginf: int = 0
@@ -154,6 +158,10 @@ class Shard:
             "max": value.max,
             "min": value.min,
             "norm": value.norm,
+            "mean": value.mean,
+            "zero_count": value.zeros,
+            "checksum": value.checksum,
+            "layout": value.layout,
             "has_nan": value.nan > 0,
             "has_posinf": value.inf > 0,
             "has_neginf": value.neginf > 0,

@@ -76,6 +76,16 @@ def test_what_only_the_target_runs_is_the_source(tmp_path: Path) -> None:
     assert first["line"].endswith("btrain.py:33 in forward | return self.fc2(F.gelu(h))")
 
 
+def test_a_call_against_the_sequence_that_stands_for_it(tmp_path: Path) -> None:
+    """MindSpore runs dense as MatMul and BiasAdd between two Reshapes."""
+    result = compare_here(*unpacked("D10c_ms_gelu_tanh_vs_torch_L1", tmp_path))
+    assert result["read"]["only_in_bench"] == 0
+    assert result["statuses"]["suspect"] == 1
+    unpaired = {f["call"]: f["status"] for f in result["findings"] if f["status"] == "replaced"}
+    assert "Primitive.bias_add.BiasAdd.0.forward" in unpaired
+    assert "Primitive.matmul.MatMul.0.backward" in unpaired
+
+
 def test_elements_are_compared_where_they_are_on_record(tmp_path: Path) -> None:
     result = compare_here(*unpacked("B06_tensor_rounded_fc1", tmp_path))
     metrics = result["first_divergence"]["metrics"]

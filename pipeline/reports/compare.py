@@ -65,6 +65,7 @@ def _facts(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("pairs of tensors", f"{read['tensors']:,}", ""),
         ("only in the benchmark", f"{read['only_in_bench']:,}", ""),
         ("only in the target", f"{read['only_in_target']:,}", ""),
+        *((f"agree: {key}", f"{n:,}", "") for key, n in read["agreement"].items() if n),
         *((status, f"{calls:,}", "findings") for status, calls in statuses(result)),
         ("warnings", f"{warnings:,}", "warnings" if warnings else ""),
     ]

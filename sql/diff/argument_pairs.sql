@@ -3,13 +3,14 @@
 -- Only what a user writes counts: numbers, texts, truth values, shapes, dtypes. A device, a process
 -- group, a function or a generator is another object on another machine. An argument that one side
 -- does not have says nothing: it may be a default. Between two frameworks arguments stand in other
--- places and are not compared.
+-- places and are not compared, between replicas they may be numbers that come of the data.
 --
 -- scope:   rank
 -- reads:   call_pairs     one row per pair of calls, from diff/call_pairs
 --          bench_calls    one row per call of the benchmark
 --          target_calls   one row per call of the target
--- params:  $cross BOOLEAN   the dumps are of two frameworks
+-- params:  $cross BOOLEAN      the dumps are of two frameworks
+--          $replicas BOOLEAN   both sides are ranks of one run
 -- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, slot VARCHAR, bench_value VARCHAR,
 --          value VARCHAR
 WITH changed AS (
@@ -17,7 +18,7 @@ WITH changed AS (
   FROM call_pairs AS p
   JOIN bench_calls AS b ON b.step = p.step AND b.seq = p.bench_seq
   JOIN target_calls AS t ON t.step = p.step AND t.seq = p.target_seq
-  WHERE NOT $cross AND p.kind <> 'comm' AND b.args <> t.args
+  WHERE NOT $cross AND NOT $replicas AND p.kind <> 'comm' AND b.args <> t.args
 ),
 target_items AS (
   SELECT c.step, c.bench_seq, c.target_seq, j.key AS slot, j.value

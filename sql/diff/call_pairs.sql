@@ -1,5 +1,6 @@
 -- diff/call_pairs: one row per pair of calls, with the names of both; a backward call goes with its
--- forward call, whatever its own number is.
+-- forward call, whatever its own number is. `how` fused: one of the two is the last of a sequence
+-- that does what the other does alone.
 --
 -- scope:   rank
 -- reads:   bench_calls     one row per call of the benchmark
@@ -11,7 +12,8 @@
 --          kind VARCHAR, module VARCHAR,
 --          forward_seq BIGINT
 WITH backward_pairs AS (
-  SELECT p.step, b.seq AS bench_seq, t.seq AS target_seq, 'forward' AS how
+  SELECT p.step, b.seq AS bench_seq, t.seq AS target_seq,
+    CASE p.how WHEN 'fused' THEN 'fused' ELSE 'forward' END AS how
   FROM forward_pairs AS p
   JOIN bench_calls AS b
     ON b.step = p.step AND b.forward_seq = p.bench_seq AND b.kind <> 'module'

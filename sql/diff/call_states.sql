@@ -4,6 +4,8 @@
 -- Judged in this order: dtype, shape, plain arguments (which are inputs), non-finite values,
 -- values. Ratios are multiples of the tolerance; `in_norm` and `out_norm` are of the norms alone,
 -- which rounding hardly moves. A backward call also reads what its forward call read and made.
+-- `padding`: the slot of a tensor that is longer on one side and means the same: the rest of it is
+-- padding, or all that the call makes of it agrees.
 --
 -- scope:   rank
 -- reads:   call_pairs       one row per pair of calls, from diff/call_pairs
@@ -14,7 +16,7 @@
 -- returns: step BIGINT, rank BIGINT, bench_seq BIGINT, target_seq BIGINT, judged BIGINT,
 --          in_kind VARCHAR, in_slot VARCHAR, out_kind VARCHAR, out_slot VARCHAR, in_ratio DOUBLE,
 --          out_ratio DOUBLE, in_norm DOUBLE, out_norm DOUBLE, other_grad VARCHAR,
---          both_nonfinite BOOLEAN
+--          both_nonfinite BOOLEAN, padding VARCHAR
 WITH sides AS (
   SELECT
     *,
@@ -43,7 +45,18 @@ tensors AS (
     coalesce(max(norm_ratio) FILTER (WHERE judged AND is_input), 0) AS in_norm,
     coalesce(max(norm_ratio) FILTER (WHERE judged AND NOT is_input), 0) AS out_norm,
     min(slot) FILTER (WHERE other_grad) AS other_grad,
-    bool_or(both_nonfinite) AS both_nonfinite
+    bool_or(both_nonfinite) AS both_nonfinite,
+    coalesce(
+      min(slot) FILTER (WHERE agreement = 'padding'), min(slot) FILTER (WHERE kind = 'shape')
+    ) AS padding,
+    -- all that is wrong is the shape of what it reads
+    coalesce(
+      min(urgency) = 2
+      AND max(urgency) = 2
+      AND count(*) FILTER (WHERE urgency > 0 AND NOT is_input) = 0
+      AND count(*) FILTER (WHERE judged AND NOT is_input) > 0,
+      false
+    ) AS harmless
   FROM sides
   GROUP BY step, bench_seq, target_seq
 ),
@@ -66,6 +79,7 @@ SELECT
   p.target_seq,
   coalesce(t.judged, 0) AS judged,
   CASE
+    WHEN t.harmless AND a.slot IS NULL THEN NULL
     WHEN t.in_urgency < 3 THEN ['dtype', 'shape'][t.in_urgency]
     WHEN a.slot IS NOT NULL THEN 'argument'
     WHEN t.in_urgency > 3 THEN ['nonfinite', 'value'][t.in_urgency - 3]
@@ -78,7 +92,11 @@ SELECT
   greatest(t.in_norm, r.norm, 0) AS in_norm,
   coalesce(t.out_norm, 0) AS out_norm,
   t.other_grad,
-  coalesce(t.both_nonfinite, false) AS both_nonfinite
+  coalesce(t.both_nonfinite, false) AS both_nonfinite,
+  CASE
+    WHEN t.harmless AND a.slot IS NULL OR t.in_urgency IS NULL AND t.out_urgency IS NULL
+      THEN t.padding
+  END AS padding
 FROM call_pairs AS p
 LEFT JOIN tensors AS t USING (step, bench_seq, target_seq)
 LEFT JOIN read_again AS r USING (step, bench_seq, target_seq)

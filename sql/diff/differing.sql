@@ -75,6 +75,8 @@ inputs AS (
     ON t.step = p.step AND t.seq = p.target_seq AND t.slot = p.slot
   LEFT JOIN tensor_pairs AS o
     ON o.step = t.step AND o.target_seq = t.producer_seq AND o.slot = t.producer_slot
+  SEMI JOIN wrong AS w
+    ON w.step = p.step AND w.bench_seq = p.bench_seq AND w.target_seq = p.target_seq
   WHERE p.is_input AND p.kind IS NOT NULL
 ),
 judged AS (

@@ -13,7 +13,7 @@
 --          mean DOUBLE, bench_norm DOUBLE, norm DOUBLE
 WITH first AS (
   FROM findings
-  WHERE status NOT IN ('drift', 'requires_grad', 'recompute')
+  WHERE status NOT IN ('drift', 'padding', 'requires_grad', 'recompute')
   QUALIFY row_number() OVER (PARTITION BY step, status = 'propagated' ORDER BY seq) <= 3
 )
 SELECT

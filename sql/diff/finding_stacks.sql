@@ -8,5 +8,5 @@
 SELECT DISTINCT f.step, f.rank, f.seq, s.stack
 FROM findings AS f
 JOIN target_stacks AS s USING (stack_id)
-WHERE f.status NOT IN ('propagated', 'drift', 'requires_grad', 'recompute')
+WHERE f.status NOT IN ('propagated', 'drift', 'padding', 'requires_grad', 'recompute')
 ORDER BY f.step, f.rank, f.seq

@@ -2,7 +2,9 @@
 --
 -- suspect, dtype, shape, argument, nonfinite, random: it begins here. `suspect` also where inputs
 -- that differ by little, or only in dtype, turn into an output that differs by far more than they
--- do. propagated: an earlier difference explains it. drift, requires_grad, recompute: notes.
+-- do. propagated: an earlier difference explains it. drift, padding, requires_grad, recompute:
+-- notes. A random operation is `random` where both results may be draws from one distribution, and
+-- `suspect` where they are not.
 --
 -- scope:   rank
 -- uses:    lib/operation_key, lib/is_random
@@ -16,6 +18,7 @@
 --                           diff/sources
 --          target_calls     one row per call of the target
 --          real_errors      one row per pair of tensors whose elements are on record
+--          draws            one row per pair of random calls with other results, from diff/draws
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT,
 --          name VARCHAR, bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR,
@@ -24,7 +27,7 @@
 --          max_error DOUBLE, in_ratio DOUBLE, dtype VARCHAR, bench_dtype VARCHAR, value VARCHAR,
 --          bench_value VARCHAR, source_name VARCHAR, source_bench_name VARCHAR,
 --          stack_id UBIGINT, cosine DOUBLE,
---          ulp BIGINT, thousandth DOUBLE, first_index BIGINT[]
+--          ulp BIGINT, thousandth DOUBLE, first_index BIGINT[], alike BOOLEAN
 WITH judged AS (
   SELECT
     s.*,
@@ -40,6 +43,7 @@ told AS (
   SELECT
     p.*,
     j.* EXCLUDE (step, rank, bench_seq, target_seq),
+    d.alike,
     CASE
       WHEN j.drift THEN 'drift'
       WHEN j.in_kind = 'argument' THEN 'argument'
@@ -49,19 +53,23 @@ told AS (
         THEN CASE j.in_kind WHEN 'value' THEN 'suspect' ELSE j.in_kind END
       WHEN j.inside THEN 'propagated'
       WHEN j.in_kind IS NULL AND j.out_kind IS NOT NULL AND is_random(operation_key(p.api))
-        THEN 'random'
+        THEN CASE WHEN d.alike IS FALSE THEN 'suspect' ELSE 'random' END
       -- on the way back, terms that cancel make small errors of the way there large
       WHEN p.phase = 'backward' AND j.after AND j.out_kind = 'value' THEN 'propagated'
+      -- and what a fused call reads is not judged
+      WHEN p.how = 'fused' AND j.after AND j.out_kind = 'value' THEN 'propagated'
       WHEN j.in_kind IS NOT NULL
         THEN CASE WHEN j.jumps AND p.phase = 'forward' THEN 'suspect' ELSE 'propagated' END
       WHEN j.out_kind = 'value'
         THEN CASE WHEN j.jumps THEN 'suspect' WHEN j.in_ratio > 1 THEN 'propagated' ELSE 'drift' END
       WHEN j.out_kind IS NOT NULL THEN j.out_kind
+      WHEN j.padding IS NOT NULL THEN 'padding'
       WHEN j.other_grad IS NOT NULL THEN 'requires_grad'
       WHEN p.how = 'recompute' THEN 'recompute'
     END AS status
   FROM call_pairs AS p
   JOIN judged AS j USING (step, bench_seq, target_seq)
+  LEFT JOIN draws AS d USING (step, bench_seq, target_seq)
 )
 SELECT
   t.step,
@@ -76,8 +84,8 @@ SELECT
   t.kind,
   t.module,
   t.status,
-  coalesce(x.slot, t.slot, t.other_grad) AS slot,
-  coalesce(x.bench_slot, t.slot, t.other_grad) AS bench_slot,
+  coalesce(x.slot, t.slot, t.padding, t.other_grad) AS slot,
+  coalesce(x.bench_slot, t.slot, t.padding, t.other_grad) AS bench_slot,
   coalesce(x.is_input, t.in_kind IS NOT NULL) AS is_input,
   coalesce(t.weight, false) AS weight,
   x.ratio,
@@ -95,13 +103,14 @@ SELECT
   r.cosine,
   r.ulp,
   r.thousandth,
-  r.first_index
+  r.first_index,
+  t.alike
 FROM told AS t
 LEFT JOIN tensor_pairs AS x
   ON x.step = t.step AND x.bench_seq = t.bench_seq AND x.target_seq = t.target_seq
   AND x.slot = CASE
     WHEN t.status = 'suspect' AND t.explained THEN t.out_slot
-    ELSE coalesce(t.slot, t.other_grad)
+    ELSE coalesce(t.slot, t.padding, t.other_grad)
   END
 LEFT JOIN real_errors AS r
   ON r.step = x.step AND r.bench_seq = x.bench_seq AND r.target_seq = x.target_seq

@@ -1,5 +1,5 @@
 -- diff/forward_pairs: one row per pair of calls, backward calls with a forward call aside, and how
--- it was found: place, crossed, or recompute.
+-- it was found: place, crossed, fused, or recompute.
 --
 -- A late call that its place gave to none, and that reads what an earlier call of its operation
 -- read, runs that call again for a checkpointed backward: it is held against the partner of the
@@ -10,15 +10,24 @@
 -- reads:   sequences       one row per call that is paired by its place, from diff/sequences
 --          placed_pairs    one row per pair that places give, from diff/placed_pairs
 --          crossed_pairs   one row per pair that ran in another order, from diff/crossed_pairs
+--          fused_pairs     one row per call that is a sequence in the other dump, from
+--                          diff/fused_pairs
 -- params:  none
 -- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, how VARCHAR
 WITH first_runs AS (
-  SELECT step, bench_seq, target_seq, 'crossed' AS how FROM crossed_pairs
+  SELECT step, bench_seq, target_seq, 'fused' AS how FROM fused_pairs
   UNION ALL
-  SELECT step, bench_seq, target_seq, 'place' AS how
-  FROM placed_pairs
-  ANTI JOIN crossed_pairs AS c USING (step, bench_seq)
-  ANTI JOIN crossed_pairs AS d USING (step, target_seq)
+  SELECT *
+  FROM (
+    SELECT step, bench_seq, target_seq, 'crossed' AS how FROM crossed_pairs
+    UNION ALL
+    SELECT step, bench_seq, target_seq, 'place' AS how
+    FROM placed_pairs
+    ANTI JOIN crossed_pairs AS c USING (step, bench_seq)
+    ANTI JOIN crossed_pairs AS d USING (step, target_seq)
+  )
+  ANTI JOIN fused_pairs AS e USING (step, bench_seq)
+  ANTI JOIN fused_pairs AS f USING (step, target_seq)
 ),
 paired AS (
   SELECT step, 'bench' AS side, bench_seq AS seq, target_seq AS partner FROM first_runs

@@ -1,42 +1,69 @@
--- diff/merged_parts: one row per tensor that one dump holds as a whole and the other in shards:
--- what the shards are together, held against the whole.
+-- diff/merged_parts: one row per tensor that ranks of the two dumps hold different parts of: what
+-- the parts are together, on either side, and how far the two are apart.
 --
--- Maximum and minimum are those of the shards, the mean goes by their sizes, and the norm is the
--- root of the sum of squares. Shards that do not add up to the size of the whole (replicas, a rank
--- that is missing) are not comparable: `comparable` is false.
+-- Maximum and minimum are those of the parts, the mean is theirs, and the norm is the root of the
+-- sum of squares, of which replicas of a part count once. The parts of the ranks that are held
+-- against one and the same rank of the other dump are put together; where layouts say that those
+-- are not the whole, or not the same piece of it, the parts of all ranks are.
+--
+-- `why` it is not comparable: partial (ranks hold terms of a sum), incomplete (not every part is
+-- there), numbers (there are none). `replicas_differ`: of two that should be copies one is not.
 --
 -- scope:   run
 -- uses:    lib/epsilon, lib/tolerance
--- reads:   parts   one row per pair of tensors of which one is a shard, from diff/parts
+-- reads:   parts   one row per pair of tensors of different parts, from diff/parts
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, bench_rank BIGINT, seq BIGINT, bench_seq BIGINT, name VARCHAR,
 --          bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR, module VARCHAR,
---          slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN, dtype VARCHAR, bench_dtype VARCHAR,
---          shards BIGINT, comparable BOOLEAN, max DOUBLE, min DOUBLE, mean DOUBLE, norm DOUBLE,
+--          slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, dtype VARCHAR,
+--          bench_dtype VARCHAR, shards BIGINT, comparable BOOLEAN, why VARCHAR,
+--          replicas_differ BOOLEAN, max DOUBLE, min DOUBLE, mean DOUBLE, norm DOUBLE,
 --          max_error DOUBLE, max_rel DOUBLE, tolerance DOUBLE, ratio DOUBLE
-WITH sided AS (  -- the whole tensor first
-  SELECT
-    *,
-    bench_numel > numel AS bench_whole,
-    CASE WHEN bench_numel > numel
-      THEN {'numel': bench_numel, 'max': bench_max, 'min': bench_min, 'mean': bench_mean,
-        'norm': bench_norm}
-      ELSE {'numel': numel, 'max': max, 'min': min, 'mean': mean, 'norm': norm}
-    END AS whole,
-    CASE WHEN bench_numel > numel
-      THEN {'numel': numel, 'max': max, 'min': min, 'mean': mean, 'norm': norm}
-      ELSE {'numel': bench_numel, 'max': bench_max, 'min': bench_min, 'mean': bench_mean,
-        'norm': bench_norm}
-    END AS part
-  FROM parts
+WITH sizes AS (
+  SELECT count(DISTINCT bench_rank) <= count(DISTINCT rank) AS bench_fewer FROM parts
 ),
-merged AS (
+named AS (  -- `block`: the rank that the parts of others are held against
+  SELECT
+    p.*,
+    CASE WHEN bench_fewer THEN bench_rank ELSE rank END AS block,
+    CASE WHEN bench_fewer THEN bench_name ELSE name END AS of_name,
+    CASE WHEN bench_fewer THEN bench_slot ELSE slot END AS of_slot,
+    row_number() OVER (
+      PARTITION BY step, rank, bench_rank, of_name, of_slot ORDER BY seq, bench_seq
+    ) AS number
+  FROM parts AS p
+  CROSS JOIN sizes
+),
+counted AS (
+  SELECT step, block, of_name, of_slot, number, count(DISTINCT rank) AS n,
+    count(DISTINCT bench_rank) AS bench_n
+  FROM named
+  GROUP BY step, block, of_name, of_slot, number
+),
+gathered AS (
+  SELECT
+    p.* REPLACE (
+      CASE
+        WHEN coalesce(sharding, bench_sharding) IS NULL
+          OR (n % shards = 0 AND bench_n % bench_shards = 0)
+          OR (
+            n * bench_shards = bench_n * shards
+            AND regexp_full_match(sharding, 'S\d+/\d+')
+            AND split_part(sharding, '/', 1) = split_part(bench_sharding, '/', 1)
+          )
+          THEN block
+      END AS block
+    )
+  FROM named AS p
+  JOIN counted USING (step, block, of_name, of_slot, number)
+),
+tensors AS (
   SELECT
     step,
-    bench_whole,
-    CASE WHEN bench_whole THEN bench_rank ELSE rank END AS whole_rank,
-    CASE WHEN bench_whole THEN bench_seq ELSE seq END AS whole_seq,
-    CASE WHEN bench_whole THEN bench_slot ELSE slot END AS whole_slot,
+    block,
+    of_name,
+    of_slot,
+    number,
     min(rank) AS rank,
     min(bench_rank) AS bench_rank,
     arg_min(seq, (rank, bench_rank)) AS seq,
@@ -50,25 +77,72 @@ merged AS (
     min(slot) AS slot,
     min(bench_slot) AS bench_slot,
     bool_or(is_input) AS is_input,
+    bool_or(weight) AS weight,
     any_value(dtype) AS dtype,
     any_value(bench_dtype) AS bench_dtype,
-    count(*) AS shards,
-    any_value(whole) AS whole,
-    sum(part.numel) AS numel,
-    max(part.max) AS max,
-    min(part.min) AS min,
-    sum(part.mean * part.numel) / sum(part.numel) AS mean,
-    sqrt(sum(part.norm * part.norm)) AS norm
-  FROM sided
-  GROUP BY step, bench_whole, whole_rank, whole_seq, whole_slot
+    any_value(size) AS size,
+    bool_or(contains(concat(sharding, ' ', bench_sharding), 'P')) AS partial,
+    max(shards) AS shards,
+    max(bench_shards) AS bench_shards
+  FROM gathered
+  GROUP BY step, block, of_name, of_slot, number
 ),
-measured AS (
+held AS (  -- what each rank holds, once
+  SELECT DISTINCT step, block, of_name, of_slot, number, 'target' AS side, rank AS holder, numel,
+    max, min, mean, norm
+  FROM gathered
+  UNION ALL
+  SELECT DISTINCT step, block, of_name, of_slot, number, 'bench', bench_rank, bench_numel,
+    bench_max, bench_min, bench_mean, bench_norm
+  FROM gathered
+),
+sums AS (
   SELECT
-    *,
-    greatest(abs(max - whole.max), abs(min - whole.min)) AS max_error,
-    greatest(abs(max), abs(min), abs(whole.max), abs(whole.min)) AS scale,
-    greatest(tolerance(dtype), tolerance(bench_dtype)) AS tolerance
-  FROM merged
+    step,
+    block,
+    of_name,
+    of_slot,
+    number,
+    side,
+    count(*) AS holders,
+    count(DISTINCT (max, min, norm)) AS kinds,
+    max(max) AS max,
+    min(min) AS min,
+    sum(mean * numel) / sum(numel) AS mean,
+    avg(norm * norm) AS square,
+    sum(numel) AS numel
+  FROM held
+  GROUP BY step, block, of_name, of_slot, number, side
+),
+merged AS (
+  SELECT
+    t.* EXCLUDE (size),
+    a.holders,
+    t.block IS NOT NULL AND a.holders * t.bench_shards = b.holders * t.shards
+      OR (a.holders % t.shards = 0 AND b.holders % t.bench_shards = 0) AS complete,
+    a.kinds > t.shards OR b.kinds > t.bench_shards AS replicas_differ,
+    -- parts of other sizes than most have another weight in the mean
+    a.numel * t.shards = t.size * a.holders AND b.numel * t.bench_shards = t.size * b.holders
+      AS even,
+    t.size,
+    a.max,
+    a.min,
+    a.mean,
+    sqrt(a.square * t.shards) AS norm,
+    b.max AS bench_max,
+    b.min AS bench_min,
+    b.mean AS bench_mean,
+    sqrt(b.square * t.bench_shards) AS bench_norm,
+    greatest(abs(a.max - b.max), abs(a.min - b.min)) AS max_error,
+    greatest(abs(a.max), abs(a.min), abs(b.max), abs(b.min)) AS scale,
+    greatest(tolerance(t.dtype), tolerance(t.bench_dtype)) AS tolerance
+  FROM tensors AS t
+  JOIN sums AS a
+    ON a.step = t.step AND a.block IS NOT DISTINCT FROM t.block AND a.of_name = t.of_name
+    AND a.of_slot = t.of_slot AND a.number = t.number AND a.side = 'target'
+  JOIN sums AS b
+    ON b.step = t.step AND b.block IS NOT DISTINCT FROM t.block AND b.of_name = t.of_name
+    AND b.of_slot = t.of_slot AND b.number = t.number AND b.side = 'bench'
 )
 SELECT
   step,
@@ -85,10 +159,17 @@ SELECT
   slot,
   bench_slot,
   is_input,
+  weight,
   dtype,
   bench_dtype,
-  shards,
-  numel = whole.numel AND max_error IS NOT NULL AS comparable,
+  greatest(shards, bench_shards) AS shards,
+  NOT partial AND complete AND max_error IS NOT NULL AS comparable,
+  CASE
+    WHEN partial THEN 'partial'
+    WHEN NOT complete IS TRUE THEN 'incomplete'
+    WHEN max_error IS NULL THEN 'numbers'
+  END AS why,
+  replicas_differ,
   max,
   min,
   mean,
@@ -98,10 +179,10 @@ SELECT
   tolerance,
   greatest(
     CASE WHEN max_error > 0 THEN max_error / (tolerance * scale) ELSE 0 END,
-    CASE WHEN norm <> whole.norm
-      THEN abs(norm - whole.norm) / (0.5 * tolerance * greatest(norm, whole.norm)) ELSE 0 END,
-    CASE WHEN mean <> whole.mean AND norm > 0
-      THEN abs(mean - whole.mean) / (tolerance * norm / sqrt(numel)) ELSE 0 END
+    CASE WHEN norm <> bench_norm
+      THEN abs(norm - bench_norm) / (0.5 * tolerance * greatest(norm, bench_norm)) ELSE 0 END,
+    CASE WHEN even AND mean <> bench_mean AND norm > 0
+      THEN abs(mean - bench_mean) / (tolerance * norm / sqrt(size)) ELSE 0 END
   ) AS ratio
-FROM measured
+FROM merged
 ORDER BY step, rank, bench_rank, seq, bench_seq, slot

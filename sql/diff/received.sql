@@ -19,6 +19,6 @@ JOIN findings AS g ON g.step = o.step AND g.rank = o.rank AND g.seq = o.seq
 WHERE f.kind = 'comm'
   AND NOT f.is_input
   AND g.is_input
-  AND g.status NOT IN ('requires_grad', 'recompute', 'drift')
+  AND g.status NOT IN ('requires_grad', 'recompute', 'drift', 'padding')
 GROUP BY f.step, f.rank, f.seq
 ORDER BY f.step, f.rank, f.seq

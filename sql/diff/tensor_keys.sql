@@ -2,17 +2,20 @@
 -- by, `key`.
 --
 -- It is the slot; between two frameworks, whose calls take the same tensors in other positions, the
--- place among the tensors that go in or come out. Parameters have their PyTorch name.
+-- place among the tensors that go in or come out. Parameters have their PyTorch name. Numbers are
+-- those of the part that this rank holds, and so is `numel`; the shape of a DTensor is that of the
+-- whole, `sharding` and `shards` say how it is cut.
 --
 -- scope:   rank
--- uses:    lib/parameter_key
+-- uses:    lib/parameter_key, lib/sharding, lib/shards_of
 -- reads:   tensors   one row per tensor of a call
 -- params:  $cross BOOLEAN   the dumps are of two frameworks
 -- returns: step BIGINT, seq BIGINT, slot VARCHAR, key VARCHAR, direction VARCHAR, role VARCHAR,
 --          dtype VARCHAR, shape BIGINT[], numel BIGINT, max DOUBLE, min DOUBLE, mean DOUBLE,
 --          norm DOUBLE, has_nan BOOLEAN, has_posinf BOOLEAN, has_neginf BOOLEAN,
---          zero_count BIGINT, checksum VARCHAR, requires_grad BOOLEAN, layout VARCHAR,
---          value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR, value_path VARCHAR
+--          zero_count BIGINT, checksum VARCHAR, requires_grad BOOLEAN, sharding VARCHAR,
+--          shards BIGINT, value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR,
+--          value_path VARCHAR
 WITH places AS (
   SELECT
     step,
@@ -31,6 +34,10 @@ WITH places AS (
 ),
 keys AS (
   SELECT slot, parameter_key(slot) AS key FROM (SELECT DISTINCT slot FROM tensors)
+),
+layouts AS (
+  SELECT layout, sharding(layout) AS sharding, shards_of(sharding(layout)) AS shards
+  FROM (SELECT DISTINCT layout FROM tensors WHERE layout IS NOT NULL)
 )
 SELECT
   t.step,
@@ -41,7 +48,7 @@ SELECT
   t.role,
   t.dtype,
   t.shape,
-  t.numel,
+  t.numel // coalesce(l.shards, 1) AS numel,
   t.max,
   t.min,
   t.mean,
@@ -52,7 +59,8 @@ SELECT
   t.zero_count,
   t.checksum,
   t.requires_grad,
-  t.layout,
+  l.sharding,
+  l.shards,
   t.value_id,
   t.producer_seq,
   t.producer_slot,
@@ -60,4 +68,5 @@ SELECT
 FROM tensors AS t
 JOIN keys AS k USING (slot)
 LEFT JOIN places AS p USING (step, rank, seq, slot)
+LEFT JOIN layouts AS l ON l.layout = t.layout
 WHERE t.role IS DISTINCT FROM 'echo'

@@ -11,14 +11,23 @@
 -- them in the backward pass, where a gradient that should be zero is nothing but that. Equal
 -- checksums mean equal, whatever else is recorded; different ones decide where no number is.
 -- Integers and booleans must be equal. NULL flags and NULL numbers say nothing. `judged` is false
--- for memory that is only reserved and where nothing can be held against each other: a shard
--- against a whole, and what a call made of shards, which may have to be summed up first.
+-- for memory that is only reserved, for all but weights where both sides are ranks of one run, and
+-- where nothing can be held against each other: a shard against a whole or against another shard
+-- (`part`), what a call made of shards, which may have to be summed up first, and what the steps
+-- of a sequence read that one call stands for.
 --
--- `kind`: what is wrong first: dtype, shape, nonfinite, value; NULL when nothing is.
+-- A tensor that is longer in one dimension is the other with padding where the elements that both
+-- have agree or, of statistics, where all that it has more is zero.
+--
+-- `kind`: what is wrong first: dtype, shape, nonfinite, value; NULL when nothing is. `agreement`:
+-- how two tensors agree of which nothing is wrong: bits (all are equal), statistics (they are
+-- equal, and nothing else is on record), nonfinite (equal, and both hold NaN or infinities),
+-- other_bits (equal numbers, and other bits: -0.0, the payload of a NaN), noise (below the floor),
+-- rounding (within the tolerance, also that of sums in another order), padding.
 --
 -- scope:   rank
 -- uses:    lib/is_floating, lib/epsilon, lib/tolerance, lib/is_weight_slot, lib/allocates,
---          lib/is_part
+--          lib/is_part, lib/one_longer
 -- reads:   call_pairs       one row per pair of calls, from diff/call_pairs
 --          bench_tensors    one row per tensor of the benchmark
 --          target_tensors   one row per tensor of the target
@@ -28,8 +37,10 @@
 -- params:  $cross BOOLEAN   the dumps are of two frameworks
 --          $split BOOLEAN   the dumps have different numbers of ranks
 --          $strict BOOLEAN   every bit must be equal
+--          $replicas BOOLEAN   both sides are ranks of one run
 -- returns: step BIGINT, rank BIGINT, bench_seq BIGINT, target_seq BIGINT, slot VARCHAR,
---          bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, judged BOOLEAN, kind VARCHAR,
+--          bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, part BOOLEAN, judged BOOLEAN,
+--          kind VARCHAR, agreement VARCHAR,
 --          max_ratio DOUBLE, mean_ratio DOUBLE, norm_ratio DOUBLE, ratio DOUBLE, tolerance DOUBLE,
 --          max_error DOUBLE, max_rel DOUBLE, same_bits BOOLEAN, both_nonfinite BOOLEAN,
 --          other_grad BOOLEAN, numel BIGINT,
@@ -47,7 +58,7 @@ unsummed AS (  -- and where it is handed on
   JOIN target_tensors AS t ON t.step = s.step AND t.seq = s.target_seq
   WHERE t.direction = 'output'
 ),
-joined AS (
+paired AS (
   SELECT
     p.step,
     p.rank,
@@ -68,15 +79,16 @@ joined AS (
         AND p.kind <> 'module'
         AND ($cross OR t.shape <> b.shape)
       )
+      -- of a sequence only the result is what the single call makes
+      AND (p.how IS DISTINCT FROM 'fused' OR (t.direction = 'output') = (p.phase = 'forward'))
       AND NOT (
         $split
-        AND (
-          (t.shape <> b.shape AND is_part(t.shape, b.shape))
-          OR (t.direction = 'output' AND s.target_seq IS NOT NULL)
-          OR u.norm IS NOT NULL
-        )
+        AND ((t.direction = 'output' AND s.target_seq IS NOT NULL) OR u.norm IS NOT NULL)
       )
       AS comparable,
+    t.sharding IS DISTINCT FROM b.sharding
+      OR ($split AND (t.sharding IS NOT NULL OR (t.shape <> b.shape AND is_part(t.shape, b.shape))))
+      AS part,
     t.numel,
     t.dtype,
     b.dtype AS bench_dtype,
@@ -86,6 +98,11 @@ joined AS (
       ELSE t.dtype <> b.dtype
     END AS other_dtype,
     t.shape <> b.shape AS other_shape,
+    NOT $cross AND t.shape <> b.shape AND one_longer(t.shape, b.shape) AS longer,
+    greatest(
+      abs(greatest(t.max, 0) - greatest(b.max, 0)), abs(least(t.min, 0) - least(b.min, 0))
+    ) AS reach_error,
+    abs(t.mean * t.numel - b.mean * b.numel) AS sum_error,
     (t.has_nan <> b.has_nan) IS TRUE
       OR (t.has_posinf <> b.has_posinf) IS TRUE
       OR (t.has_neginf <> b.has_neginf) IS TRUE
@@ -94,6 +111,8 @@ joined AS (
       (t.has_nan OR t.has_posinf OR t.has_neginf) AND (b.has_nan OR b.has_posinf OR b.has_neginf)
     ) IS TRUE AS both_nonfinite,
     t.checksum = b.checksum AS same_bits,
+    coalesce(t.checksum <> b.checksum OR r.other_bits, false) AS other_bits,
+    r.max_abs IS NOT NULL AS by_elements,
     (t.requires_grad <> b.requires_grad) IS TRUE AS other_grad,
     is_floating(t.dtype) AND is_floating(b.dtype) AS floating,
     greatest(tolerance(t.dtype), tolerance(b.dtype)) AS own_tolerance,
@@ -120,6 +139,10 @@ joined AS (
   LEFT JOIN real_errors AS r
     ON r.step = p.step AND r.bench_seq = p.bench_seq AND r.target_seq = p.target_seq
     AND r.slot = t.slot
+),
+joined AS (
+  SELECT * REPLACE (comparable AND NOT part AND NOT ($replicas AND NOT weight) AS comparable)
+  FROM paired
 ),
 compared AS (
   SELECT *, coalesce(greatest(worst, mean_error, norm_error) > 0, false) AS moved FROM joined
@@ -177,6 +200,12 @@ measured AS (
 in_tolerances AS (
   SELECT
     *,
+    (
+      longer
+      AND reach_error <= tolerance * scale
+      AND sum_error <= tolerance * norm * sqrt(numel)
+      AND norm_error <= 0.5 * tolerance * norm
+    ) IS TRUE AS zero_padded,
     CASE
       WHEN same_bits THEN 0
       WHEN $strict AND same_bits IS NOT NULL THEN 'inf'
@@ -185,18 +214,41 @@ in_tolerances AS (
       ELSE greatest(worst - greatest(floor, max_noise), 0) / (way * tolerance * scale)
     END::DOUBLE AS max_ratio,
     CASE
-      WHEN same_bits OR NOT floating OR numel < 2 OR coalesce(mean_error, 0) = 0 THEN 0
+      WHEN same_bits OR NOT floating OR other_shape OR numel < 2 OR coalesce(mean_error, 0) = 0
+        THEN 0
       WHEN $strict THEN 'inf'
       ELSE greatest(mean_error - greatest(floor, mean_noise), 0) / (tolerance * rms)
     END::DOUBLE AS mean_ratio,
     CASE
-      WHEN same_bits OR NOT floating OR coalesce(norm_error, 0) = 0 THEN 0
+      WHEN same_bits OR NOT floating OR other_shape OR coalesce(norm_error, 0) = 0 THEN 0
       WHEN $strict THEN 'inf'
       -- the errors of single elements average out in it
       ELSE greatest(norm_error - greatest(floor * sqrt(numel), norm_noise), 0)
         / (0.5 * tolerance * norm)
     END::DOUBLE AS norm_ratio
   FROM measured
+),
+judged AS (
+  SELECT
+    *,
+    comparable AND (worst IS NOT NULL OR same_bits IS NOT NULL OR both_nonfinite) AS judged,
+    zero_padded OR (longer AND by_elements AND max_ratio <= 1) AS padded,
+    worst IS NULL AND NOT both_nonfinite AND NOT same_bits AS other_checksum,
+    greatest(max_ratio, mean_ratio, norm_ratio) AS ratio
+  FROM in_tolerances
+),
+told AS (
+  SELECT
+    *,
+    CASE
+      WHEN NOT comparable THEN NULL
+      WHEN other_dtype THEN 'dtype'
+      WHEN other_shape AND NOT padded THEN 'shape'
+      WHEN other_nonfinite THEN 'nonfinite'
+      WHEN padded THEN NULL
+      WHEN ratio > 1 OR other_checksum THEN 'value'
+    END AS kind
+  FROM judged
 )
 SELECT
   step,
@@ -207,31 +259,35 @@ SELECT
   bench_slot,
   is_input,
   weight,
-  comparable AND (worst IS NOT NULL OR same_bits IS NOT NULL OR both_nonfinite) AS judged,
+  part,
+  judged,
+  kind,
   CASE
-    WHEN NOT comparable THEN NULL
-    WHEN other_dtype THEN 'dtype'
-    WHEN other_shape THEN 'shape'
-    WHEN other_nonfinite THEN 'nonfinite'
-    WHEN greatest(max_ratio, mean_ratio, norm_ratio) > 1 THEN 'value'
-    WHEN worst IS NULL AND NOT both_nonfinite AND NOT same_bits THEN 'value'
-  END AS kind,
+    WHEN NOT judged OR kind IS NOT NULL THEN NULL
+    WHEN padded THEN 'padding'
+    WHEN moved AND NOT same_bits IS TRUE THEN CASE WHEN ratio > 0 THEN 'rounding' ELSE 'noise' END
+    WHEN other_bits THEN 'other_bits'
+    WHEN both_nonfinite THEN 'nonfinite'
+    WHEN same_bits OR by_elements THEN 'bits'
+    ELSE 'statistics'
+  END AS agreement,
   max_ratio,
   mean_ratio,
   norm_ratio,
   CASE
     WHEN other_shape THEN NULL
-    WHEN worst IS NULL AND NOT both_nonfinite AND NOT same_bits THEN 'inf'
-    ELSE greatest(max_ratio, mean_ratio, norm_ratio)
+    WHEN other_checksum THEN 'inf'
+    ELSE ratio
   END::DOUBLE AS ratio,
   tolerance,
   worst AS max_error,
-  CASE WHEN scale > 0 THEN worst / scale END AS max_rel,
+  -- what is below the floor is no error, however small the numbers are that it is relative to
+  CASE WHEN worst <= floor THEN 0 WHEN scale > 0 THEN worst / scale END AS max_rel,
   same_bits,
   both_nonfinite,
   other_grad,
   numel,
   dtype,
   bench_dtype
-FROM in_tolerances
+FROM told
 ORDER BY step, rank, target_seq, bench_seq, slot

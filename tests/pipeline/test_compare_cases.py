@@ -6,6 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pipeline.compare_text import compare_text
+
 from ..conftest import compare_here
 from ..dumps import Run, Value
 
@@ -64,22 +68,50 @@ def test_the_first_and_not_the_worst(tmp_path: Path) -> None:
     assert told[names[50]] == told[names[11]] == "propagated"
 
 
+def agreement(result: dict[str, Any]) -> dict[str, int]:
+    """Return how tensors agree, of those ways that occur."""
+    return {how: count for how, count in result["read"]["agreement"].items() if count}
+
+
 def test_identical_zeros(tmp_path: Path) -> None:
     fill = chain([op("exp")], {op("exp"): 0.0})
-    assert compared(tmp_path, fill, fill)["verdict"] == "same"
+    result = compared(tmp_path, fill, fill)
+    assert (result["verdict"], result["findings"]) == ("same", [])
+    assert agreement(result) == {"statistics": 2}
 
 
 def test_near_zero(tmp_path: Path) -> None:
+    """It passes by the absolute floor."""
     bench, target = ({op("exp"): top} for top in (0.0, 1e-30))
     result = compared(tmp_path, chain([op("exp")], bench), chain([op("exp")], target))
     assert (result["verdict"], result["findings"]) == ("same", [])
+    assert agreement(result) == {"statistics": 1, "noise": 1}
 
 
 def test_nan_on_both_sides_and_on_one(tmp_path: Path) -> None:
     fill = chain([op("exp")], {}, nan=1)
-    assert compared(tmp_path / "both", fill, fill)["verdict"] == "same"
+    both = compared(tmp_path / "both", fill, fill)
+    assert both["verdict"] == "same"
+    assert agreement(both) == {"statistics": 1, "nonfinite": 1}
+    assert "1 equal, and both hold NaN or infinities" in compare_text(both)
     one = compared(tmp_path / "one", chain([op("exp")], {}), fill)
     assert one["first_divergence"]["status"] == "nonfinite"
+
+
+@pytest.mark.parametrize("nan", [0, 1], ids=["minus zero", "payload of a NaN"])
+def test_other_bits_of_equal_numbers(tmp_path: Path, nan: int) -> None:
+    """The hash differs, the value does not; --strict wants both."""
+
+    def fill(checksum: str) -> Build:
+        return chain([op("exp")], {op("exp"): 0.0}, checksum=checksum, nan=nan)
+
+    result = compared(tmp_path / "plain", fill("a"), fill("b"))
+    assert (result["verdict"], result["findings"]) == ("same", [])
+    assert agreement(result) == {"statistics": 1, "other_bits": 1}
+    strict = compared(tmp_path / "strict", fill("a"), fill("b"), strict=True)["first_divergence"]
+    assert strict["reason"] == "inputs agree, output.0 is not bit-equal"
+    equal = compared(tmp_path / "equal", fill("a"), fill("a"), strict=True)
+    assert agreement(equal) == {"statistics": 1, "nonfinite" if nan else "bits": 1}
 
 
 def test_dtype_before_the_values(tmp_path: Path) -> None:
@@ -96,11 +128,42 @@ def test_dtype_before_the_values(tmp_path: Path) -> None:
     assert "suspect" not in result["statuses"]
 
 
+def dropped(zeros: int, top: float = 1.3) -> Build:
+    """Return what fills a dump with a dropout of half a million elements and what reads it."""
+    name, shape = "Functional.dropout.0.forward", (1000, 1000)
+
+    def fill(run: Run) -> None:
+        made = Value(max=top, min=-top, norm=(1e6 - zeros) ** 0.5, zeros=zeros, shape=shape)
+        (value,) = run.rank(0).call(name, [Value(shape=shape)], [made])
+        other = run.rank(0).call(op("sin"), [Value(shape=shape)], [Value(shape=shape)])
+        for api in ("exp", "tanh"):
+            read = Value(max=top, norm=700 * top, shape=shape)
+            (value,) = run.rank(0).call(op(api), [value, *other], [read])
+
+    return fill
+
+
 def test_a_random_op(tmp_path: Path) -> None:
-    name = "Functional.dropout.0.forward"
-    result = compared(tmp_path, chain([name, op("exp")], {}), chain([name, op("exp")], {name: 1.3}))
-    assert result["first_divergence"]["status"] == "random"
-    assert result["first_divergence"]["source"]["why"] == "random op: device generator"
+    """Two masks of one distribution; what reads them is tainted, what does not is compared."""
+    result = compared(tmp_path, dropped(499_800), dropped(500_300, 1.4))
+    first = result["first_divergence"]
+    assert first["status"] == "random"
+    assert first["source"]["why"] == "random op: device generator"
+    assert "draws from one distribution, elements are not compared" in first["reason"]
+    assert statuses(result) == {
+        "Functional.dropout.0.forward": "random", op("exp"): "propagated", op("tanh"): "propagated",
+    }  # fmt: skip
+
+
+def test_replayed_masks_taint_nothing(tmp_path: Path) -> None:
+    result = compared(tmp_path, dropped(499_800), dropped(499_800))
+    assert (result["verdict"], result["findings"]) == ("same", [])
+
+
+def test_a_random_op_of_another_distribution(tmp_path: Path) -> None:
+    first = compared(tmp_path, dropped(499_800), dropped(300_000))["first_divergence"]
+    assert (first["call"], first["status"]) == ("Functional.dropout.0.forward", "suspect")
+    assert "drawn from another distribution" in first["reason"]
 
 
 def test_the_last_bits_of_a_reduction(tmp_path: Path) -> None:
@@ -116,8 +179,12 @@ def test_the_last_bits_of_a_reduction(tmp_path: Path) -> None:
     last_bits = 1 + 2 * 2**-23
     plain = compared(tmp_path / "plain", fill(1.0), fill(last_bits), ranks=2)
     assert (plain["verdict"], plain["findings"]) == ("same", [])
+    assert agreement(plain) == {"statistics": 6, "rounding": 2}
+    assert "2 within rounding or another order of sums" in compare_text(plain)
     strict = compared(tmp_path / "strict", fill(1.0), fill(last_bits), ranks=2, strict=True)
-    assert strict["verdict"] == "different"
+    assert strict["first_divergence"]["reason"] == "inputs agree, output.0 is not bit-equal"
+    beyond = compared(tmp_path / "beyond", fill(1.0), fill(1.001), ranks=2)
+    assert beyond["first_divergence"]["status"] == "suspect"
 
 
 def test_what_another_rank_brought_is_no_fault_of_the_communication(tmp_path: Path) -> None:
@@ -136,15 +203,6 @@ def test_what_another_rank_brought_is_no_fault_of_the_communication(tmp_path: Pa
         op("exp"),
     )
     assert result["statuses"] == {"suspect": 1, "propagated": 2}
-
-
-def test_micro_batches_pair_with_their_own_number(tmp_path: Path) -> None:
-    """The target has one more call in micro-batch 1; nothing after it is paired askew."""
-    base = [op("exp", n) for n in range(3)]
-    more = [base[0], base[1], op("contiguous"), base[2]]
-    assert statuses(compared(tmp_path, chain(base, {}), chain(more, {}))) == {
-        op("contiguous"): "only_in_target"
-    }
 
 
 def test_noise_of_the_benchmark_is_no_difference(tmp_path: Path) -> None:
@@ -167,23 +225,34 @@ def test_nothing_to_compare_is_unknown(tmp_path: Path) -> None:
     assert result["read"]["only_in_bench"] == result["read"]["only_in_target"] == 1
 
 
-def test_one_rank_against_the_shards_of_two(tmp_path: Path) -> None:
-    """Norms of shards do not add up, their squares do."""
+def longer(top: float, shape: tuple[int, ...], result: float = 1.0, mean: float = 0.25) -> Build:
+    """Return what fills a dump with one call that reads a tensor of a shape and makes a number."""
 
-    def whole(run: Run) -> None:
-        value = Value(max=8.0, min=1.0, norm=14.282856857085701, shape=(8,))
-        run.rank(0).call(op("exp"), [value], [])
+    def fill(run: Run) -> None:
+        read = Value(max=top, min=-1.0, norm=3.0, mean=mean, shape=shape)
+        run.rank(0).call(op("sum"), [read], [Value(max=result, norm=result, shape=())])
 
-    def shards(last: float) -> Build:
-        def fill(run: Run) -> None:
-            parts = [(4.0, 1.0, 5.477225575051661), (last, 5.0, 13.19090595827292)]
-            for rank, (top, low, norm) in enumerate(parts):
-                part = Value(max=top, min=low, norm=norm, shape=(4,))
-                run.rank(rank).call(op("exp"), [part], [])
+    return fill
 
-        return fill
 
-    same = compared(tmp_path / "same", whole, shards(8.0), ranks=2)
-    assert (same["verdict"], same["read"]["tensors"]) == ("same", 1)
-    other = compared(tmp_path / "other", whole, shards(8.1), ranks=2)
-    assert other["first_divergence"]["slot"] == "input.0"
+def test_rows_of_padding_are_a_note(tmp_path: Path) -> None:
+    """Zeros add nothing to the sum and to the sum of squares; that is all that is known."""
+    bench, target = longer(2.0, (8, 4)), longer(2.0, (10, 4), mean=0.2)
+    for name, sides in (("there", (bench, target)), ("back", (target, bench))):
+        result = compared(tmp_path / name, *sides)
+        assert (result["verdict"], result["statuses"]) == ("same", {"padding": 1})
+        assert agreement(result) == {"statistics": 1, "padding": 1}
+
+
+def test_what_is_read_and_changes_nothing_is_padding(tmp_path: Path) -> None:
+    """Rows of an embedding that no token asks for may hold anything."""
+    result = compared(tmp_path, longer(2.0, (8, 4)), longer(7.0, (10, 4)))
+    assert (result["verdict"], result["statuses"]) == ("same", {"padding": 1})
+
+
+@pytest.mark.parametrize(
+    "target", [longer(7.0, (10, 4), result=2.0), longer(7.0, (10, 5), result=2.0)]
+)
+def test_what_is_longer_and_changes_the_result_is_a_shape(tmp_path: Path, target: Build) -> None:
+    first = compared(tmp_path, longer(2.0, (8, 4)), target)["first_divergence"]
+    assert (first["status"], first["slot"]) == ("shape", "input.0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pipeline.pairing import REAL_ERRORS
 from pipeline.real_values import real_errors
@@ -22,9 +23,9 @@ def test_one_element_off() -> None:
     assert found["cosine"] < 1
 
 
-def test_equal_zeros_are_as_alike_as_can_be() -> None:
+def test_zeros_are_equal_and_have_no_cosine() -> None:
     found = errors([0, 0], [0, 0])
-    assert (found["cosine"], found["max_abs"], found["first_index"]) == (1.0, 0.0, None)
+    assert (found["cosine"], found["max_abs"], found["first_index"]) == (None, 0.0, None)
     assert errors([0, 0], [1, 0])["cosine"] is None
 
 
@@ -41,6 +42,21 @@ def test_nan_in_its_place_and_elsewhere() -> None:
     assert errors([1, nan], [1, nan])["other_nonfinite"] is False
     assert errors([1, nan], [nan, 1])["other_nonfinite"] is True
     assert errors([nan], [nan])["max_abs"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "other"),
+    [
+        (np.float32([0.0, 1]), np.float32([-0.0, 1]), True),
+        (np.uint32([0x7FC00000]).view("f4"), np.uint32([0x7FC00001]).view("f4"), True),
+        (np.float32([0.0, 1]), np.float32([0.0, 1]), False),
+        (np.float32([0.0, 1]), np.float32([-0.0, 2]), False),  # the numbers differ
+        (np.int32([1]), np.int64([1]), False),
+    ],
+)
+def test_other_bits_of_equal_numbers(a: np.ndarray, b: np.ndarray, other: bool) -> None:
+    found = dict(zip(NAMES, real_errors(a, b, "float32"), strict=True))
+    assert found["other_bits"] is other
 
 
 def test_an_empty_tensor() -> None:

@@ -43,6 +43,7 @@ DEFAULTS = {
     "cross": False,
     "strict": False,
     "split": False,
+    "replicas": False,
     "match_by": "place",
     "one_run": False,
     "eps": 2.0**-8,

@@ -43,3 +43,7 @@ def test_what_says_nothing(ask, bench: dict, target: dict) -> None:
 
 def test_not_between_frameworks(ask) -> None:
     assert judged(ask, {"input.p": number(0.0)}, {"input.p": number(0.1)}, cross=True) == []
+
+
+def test_not_between_replicas(ask) -> None:
+    assert judged(ask, {"input.p": number(0.0)}, {"input.p": number(0.1)}, replicas=True) == []

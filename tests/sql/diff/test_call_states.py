@@ -36,3 +36,20 @@ def test_a_backward_call_reads_what_its_forward_call_read(ask) -> None:
     )  # fmt: skip
     db.table("tensor_pairs", TENSORS, "0 1 1 input.0 true true - 0.7 0.2")
     assert db.rows("target_seq in_ratio in_norm") == [(1, 0.7, 0.2), (2, 0.7, 0.2)]
+
+
+def test_another_shape_that_changes_nothing_is_padding(ask) -> None:
+    db = ask("diff/call_states")
+    pairs = [f"0 {n} {n} forward" for n in range(1, 5)]
+    db.table("call_pairs", "step bench_seq target_seq phase", *pairs)
+    columns = "step bench_seq target_seq slot is_input judged kind agreement"
+    db.table(
+        "tensor_pairs", columns,
+        "0 1 1 input.0 true true shape -", "0 1 1 output.0 false true - rounding",
+        "0 2 2 input.0 true true shape -", "0 2 2 output.0 false true value -",
+        "0 3 3 input.0 true true shape -", "0 3 3 output.0 false false - -",
+        "0 4 4 input.0 true true - padding", "0 4 4 output.0 false true - bits",
+    )  # fmt: skip
+    assert db.rows("target_seq in_kind padding") == [
+        (1, None, "input.0"), (2, "shape", None), (3, "shape", None), (4, None, "input.0"),
+    ]  # fmt: skip

@@ -55,3 +55,32 @@ def test_notes(ask) -> None:
 def test_a_module_around_a_wrong_call_is_explained_by_it(ask) -> None:
     told = "false false false true true output.0 false"
     assert status(ask, "- - value output.0 0 9 0 9 -", told) == ["propagated"]
+
+
+def test_padding_is_a_note(ask) -> None:
+    db = ask("diff/findings")
+    pair = "0 0 1 1 place sum forward compute"
+    db.table("call_pairs", "step rank bench_seq target_seq how api phase kind", pair)
+    db.table("call_states", f"{STATES} padding", "0 0 1 1 2 - - - - 0 0 0 0 - input.0")
+    assert db.rows("status slot") == [("padding", "input.0")]
+
+
+def test_random_results_of_two_distributions(ask) -> None:
+    for alike, status in (("true", "random"), ("-", "random"), ("false", "suspect")):
+        db = ask("diff/findings")
+        pair = "0 0 1 1 place dropout forward compute"
+        db.table("call_pairs", "step rank bench_seq target_seq how api phase kind", pair)
+        db.table("call_states", STATES, "0 0 1 1 2 - - value output.0 0 9 0 9 -")
+        db.table("differing", DIFFERING, "0 1 1 false false false false false output.0 false")
+        db.table("draws", "step bench_seq target_seq alike", f"0 1 1 {alike}")
+        assert db.rows("status") == [(status,)]
+
+
+def test_a_sequence_after_a_difference_is_explained_by_it(ask) -> None:
+    for after, status in (("true", "propagated"), ("false", "suspect")):
+        db = ask("diff/findings")
+        pair = "0 0 1 1 fused linear forward compute"
+        db.table("call_pairs", "step rank bench_seq target_seq how api phase kind", pair)
+        db.table("call_states", STATES, "0 0 1 1 2 - - value output.0 0 9 0 9 -")
+        db.table("differing", DIFFERING, f"0 1 1 false false false {after} false output.0 false")
+        assert db.rows("status") == [(status,)]

@@ -35,3 +35,10 @@ def test_crossed_pairs_replace_those_of_their_calls(ask) -> None:
     db.table("placed_pairs", "step bench_seq target_seq", "0 0 0", "0 1 1", "0 2 2")
     db.table("crossed_pairs", "step bench_seq target_seq", "0 0 1", "0 1 0")
     assert db.rows() == [(0, 0, 1, "crossed"), (0, 1, 0, "crossed"), (0, 2, 2, "place")]
+
+
+def test_a_fused_pair_comes_before_what_places_give(ask) -> None:
+    db = ask("diff/forward_pairs")
+    db.table("placed_pairs", "step bench_seq target_seq", "0 0 0", "0 1 2")
+    db.table("fused_pairs", "step bench_seq target_seq side first_seq", "0 0 1 target 0")
+    assert db.rows() == [(0, 0, 1, "fused"), (0, 1, 2, "place")]

@@ -23,3 +23,16 @@ def test_slots_or_places(ask, cross: bool, keys: list[str]) -> None:
         "0 0 5 parameters.gamma parameter value",
     )
     assert sorted(row[0] for row in db.rows("key")) == keys
+
+
+def test_a_dtensor_counts_what_this_rank_holds(ask) -> None:
+    layout = '{"mesh":[2,2],"placements":["R","S(0)"]}'
+    db = ask("diff/tensor_keys").table(
+        "tensors",
+        "step rank seq slot direction role numel layout",
+        f"0 0 5 input.0 input value 8 {layout}",
+        "0 0 5 input.1 input value 8 -",
+    )
+    assert db.rows("slot numel sharding shards") == [
+        ("input.0", 4, "S0/2", 2), ("input.1", 8, None, None),
+    ]  # fmt: skip

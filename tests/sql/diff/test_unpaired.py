@@ -24,3 +24,20 @@ def test_another_result_is_no_replacement(ask) -> None:
     db.table("call_pairs", "step rank bench_seq target_seq how", "0 0 0 0 place", "0 0 2 2 place")
     db.table("call_states", "step target_seq in_kind", "0 0 -", "0 2 value")
     assert {row[0] for row in db.rows("replaced")} == {False}
+
+
+def test_the_calls_of_a_sequence_that_agrees_with_a_single_call(ask) -> None:
+    for kind, replaced in (("-", True), ("value", False)):
+        db = ask("diff/unpaired")
+        columns = f"{CALLS} forward_seq"
+        db.table("bench_calls", columns, "0 0 0 linear -")
+        db.table(
+            "target_calls", columns,
+            "0 0 0 matmul -", "0 0 1 biasadd -", "0 0 2 exp -", "0 0 3 matmul.back 0",
+        )  # fmt: skip
+        db.table("call_pairs", "step rank bench_seq target_seq how", "0 0 0 1 fused")
+        db.table("fused_pairs", "step bench_seq target_seq side first_seq", "0 0 1 target 0")
+        db.table("call_states", "step bench_seq target_seq out_kind", f"0 0 1 {kind}")
+        assert db.rows("name replaced") == [
+            ("matmul", replaced), ("exp", False), ("matmul.back", replaced),
+        ]  # fmt: skip
