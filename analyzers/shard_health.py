@@ -36,7 +36,13 @@ def _missing(row: Row) -> Row:
 def _damaged(shard: Row) -> Row:
     used = f"{shard['calls']} calls of it are used"
     where = f"step {shard['step']}, rank {shard['rank']}"
-    if shard["damage"]:
+    if shard["fault"]:
+        code = "internal_error"
+        text = (
+            f"{where}: {shard['fault']}; this is a mistake of crossrank, not of the file "
+            f"({shard['path']}): please report it"
+        )
+    elif shard["damage"]:
         code, text = "shard_unreadable", f"{where}: {shard['damage']} ({shard['path']}); {used}"
     else:
         why = shard["unfinished"] or "the process ended before the step did"

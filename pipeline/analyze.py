@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
         raise
     shutil.rmtree(work)
     sys.stdout.write(strict_json(result) + "\n" if args.json else analyze_text(result, out))
-    return exit_code(result["verdict"], args.fail_on)
+    return exit_code(result["verdict"], args.fail_on, result["warnings"])
 
 
 if __name__ == "__main__":

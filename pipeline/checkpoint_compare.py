@@ -15,7 +15,7 @@ from analyzers.checkpoint_diff import checkpoint_diff
 
 from .checkpoint_hints import Suspect, hint, histogram
 from .checkpoint_plan import PIECES, Task, compare, compiled, load, size_of, tasks
-from .engine import Engine, Failure
+from .engine import Engine, Failure, reason_of
 from .engine_local import LocalEngine
 from .progress import Progress
 from .readers.checkpoint.contents import Contents
@@ -159,7 +159,7 @@ def _run(engine: Engine, pairs: Sequence[Pair], quiet: bool) -> Iterator[tuple[A
 
 def _failed(task: Task, failure: Failure) -> Iterator[tuple[Any, ...]]:
     for number in {piece.pair for piece in task.pieces}:
-        yield (number, *[None] * (len(PIECES) - 2), failure.reason)
+        yield (number, *[None] * (len(PIECES) - 2), reason_of(failure))
 
 
 def _pair_rows(pairs: Sequence[Pair]) -> Iterator[tuple[Any, ...]]:

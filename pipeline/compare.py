@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
     shutil.rmtree(work)
     sys.stdout.write(strict_json(result) + "\n" if args.json else compare_text(result, out))
     verdict = "found" if result["verdict"] == "different" else result["verdict"]
-    return exit_code(verdict, args.fail_on)
+    return exit_code(verdict, args.fail_on, result["warnings"])
 
 
 def _rank_pair(text: str) -> tuple[int, int]:

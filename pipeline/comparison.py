@@ -25,6 +25,8 @@ _FRAMEWORK = re.compile(rb'"framework"\s*:\s*"(\w+)"')
 HEAD = 4096
 """Bytes of a dump.json that its framework stands in."""
 
+OURS = "; this is a mistake of crossrank, not of the file: please report it"
+
 MINDSPORE = "mindspore"
 
 
@@ -159,11 +161,9 @@ def _collect(
     with Progress("ranks compared", len(waiting), quiet=quiet) as progress:
         for task, result in engine.map(compare_ranks, waiting):
             if isinstance(result, Failure):
-                warnings.append(
-                    _warning(
-                        "shard_unreadable", f"{task}: {result.reason}", task.target.shards[0].rank
-                    )
-                )
+                code, blame = ("internal_error", OURS) if result.ours else ("shard_unreadable", "")
+                text = f"{task}: {result.reason}{blame}"
+                warnings.append(_warning(code, text, task.target.shards[0].rank))
             elif result:
                 work.put(task.key, result)
             progress.done(1)

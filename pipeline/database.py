@@ -97,10 +97,11 @@ class RunDatabase:
         return [batch for batch in batches if self._work.finished(batch.key)], failed
 
     def _add_failed(self, batch: Batch, failure: Failure) -> None:
+        damage, fault = ("", failure.reason) if failure.ours else (failure.reason, None)
         self.store.add(
             "shards",
             [
-                (s.step, s.rank, s.place, s.node, False, failure.reason, "", 0, 0, 0, False)
+                (s.step, s.rank, s.place, s.node, False, damage, "", 0, 0, 0, False, fault)
                 for s in batch.shards
             ],
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from .errors import UsageError
+from .errors import InternalError, UsageError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -15,9 +15,39 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that did not come back with a result, and why."""
+    """A task that did not come back with a result, and why.
+
+    Args:
+        reason: what happened.
+        ours: it is a mistake of this program; what the task was given is not to blame.
+    """
 
     reason: str
+    ours: bool = False
+
+
+MISTAKES = (
+    InternalError, AssertionError, AttributeError, ImportError, LookupError, NameError,
+    NotImplementedError, RecursionError, TypeError, ZeroDivisionError,
+)  # fmt: skip
+"""What only code does wrong: a file that is broken, cut or odd is told of by other errors."""
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what an error in a task says, and whether it is a mistake of ours."""
+    text = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    return Failure(text, ours=isinstance(error, MISTAKES))
+
+
+def reason_of(failure: Failure) -> str:
+    """Return why a task failed where that is not ours.
+
+    Raises:
+        InternalError: it is.
+    """
+    if failure.ours:
+        raise InternalError(failure.reason)
+    return failure.reason
 
 
 def anywhere(item: object) -> str:

@@ -14,7 +14,7 @@ from itertools import islice
 
 from collectors.errors import CrossrankError
 
-from .engine import Failure, Item, Result, anywhere
+from .engine import Failure, Item, Result, anywhere, failure_of
 
 
 class LocalEngine:
@@ -84,7 +84,7 @@ def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:
     except CrossrankError:
         raise  # the user's to mend: ends the run
     except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}")
+        return failure_of(error)
 
 
 def _result(future: Future[Result | Failure]) -> Result | Failure:

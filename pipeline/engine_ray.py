@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from collectors.errors import CrossrankError
 
-from .engine import Failure, Item, Result, anywhere
+from .engine import Failure, Item, Result, anywhere, failure_of
 
 ROOMS = Path(__file__).resolve().parent.parent
 """The folder that holds pipeline/, analyzers/, collectors/ and sql/."""
@@ -96,7 +96,7 @@ class RayEngine:
         except RayTaskError as error:
             if isinstance(error.cause, CrossrankError):
                 raise error.cause from None
-            return Failure(f"{type(error.cause).__name__}: {error.cause}")
+            return failure_of(error.cause)
         except ray.exceptions.RayError as error:
             text = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
             return Failure(f"on {place}: {text}" if place else text)

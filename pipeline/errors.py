@@ -17,5 +17,9 @@ class QueryError(CrossrankError):
     """A user's SQL is refused or fails."""
 
 
-class SqlFileError(CrossrankError):
+class InternalError(Exception):
+    """A mistake of ours: what was given could be read. Never the user's to mend, so exit code 1."""
+
+
+class SqlFileError(InternalError):
     """A file under sql/ does not keep to the form that its header promises."""

@@ -45,18 +45,18 @@ def run(args: Namespace) -> int:
     if args.dump.exists() and (not args.dump.is_dir() or any(args.dump.iterdir())):
         raise DumpError(f"{args.dump} is not empty; give a new folder")
     engine, _ = open_engine(args, source)
-    failed = 0
+    failed, ours = 0, False
     try:
         for part, notes in engine.map(ingest_shard, [Part(s, args.dump) for s in source.shards]):
             if isinstance(notes, Failure):
-                failed += 1
+                failed, ours = failed + 1, ours or notes.ours
                 print(f"crossrank: {part}: {notes.reason}", file=sys.stderr)
             elif notes:
                 say(args, f"{part}: {notes}; what is whole in it was taken")
     finally:
         engine.close()
     print(f"{len(source.shards) - failed} of {len(source.shards)} shards written to {args.dump}")
-    return 1 if failed else 0
+    return 1 if ours else 2 if failed else 0
 
 
 def _ingest_rollouts(args: Namespace) -> int:
@@ -69,11 +69,11 @@ def _ingest_rollouts(args: Namespace) -> int:
         done = ingest_collection(source, args.dump, engine)
     finally:
         engine.close()
-    failed = [(task, result.reason) for task, result in done if isinstance(result, Failure)]
-    for task, reason in failed:
-        print(f"crossrank: {task}: {reason}", file=sys.stderr)
+    failed = [(task, result) for task, result in done if isinstance(result, Failure)]
+    for task, result in failed:
+        print(f"crossrank: {task}: {result.reason}", file=sys.stderr)
     print(f"{len(done) - len(failed)} of {len(done)} parts written to {args.dump}")
-    return 1 if failed else 0
+    return 1 if any(result.ours for _, result in failed) else 2 if failed else 0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .engine import Engine, Failure
+from .engine import Engine, Failure, reason_of
 from .errors import DumpError
 from .shards import Dump, Shard, open_folder
 from .wording import count
@@ -59,7 +59,7 @@ def open_nodes(path: str, steps: Sequence[int], engine: Engine) -> tuple[Dump, d
             found[node] = answer
             words[node] = f"holds {count(len(answer.shards), 'shard')}"
         else:
-            words[node] = answer.reason if isinstance(answer, Failure) else answer
+            words[node] = reason_of(answer) if isinstance(answer, Failure) else answer
     if not found:
         raise DumpError(
             f"no node holds a dump under {path}: "

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,15 @@ def _replace(out: Path, new: Path) -> None:
         os.replace(file, out / file.name)
 
 
-def exit_code(verdict: str, fail_on: Container[str]) -> int:
-    """Return 0, or what `--fail-on` asks for: 3 for something found, 4 for cannot tell."""
+def exit_code(
+    verdict: str, fail_on: Container[str], warnings: Iterable[Mapping[str, Any]] = ()
+) -> int:
+    """Return 0, or what `--fail-on` asks for: 3 for something found, 4 for cannot tell.
+
+    1 when a mistake of ours has left something unjudged.
+    """
+    if any(warning["code"] == "internal_error" for warning in warnings):
+        return 1
     if verdict not in fail_on:
         return 0
     return 4 if verdict == "unknown" else 3

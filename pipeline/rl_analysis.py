@@ -12,7 +12,7 @@ import pyarrow as pa
 from analyzers.rl_diff import rl_diff
 from analyzers.rl_setting import Setting, choose_match, choose_setting
 
-from .engine import Engine, Failure
+from .engine import Engine, Failure, reason_of
 from .errors import DumpError
 from .readers.rollouts import Part
 from .rl_collection import Collection
@@ -108,7 +108,7 @@ def _fill(
     added = size = 0
     for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
         if isinstance(result, Failure):
-            raise DumpError(f"{item} could not be compared: {result.reason}")
+            raise DumpError(f"{item} could not be compared: {reason_of(result)}")
         done[id(item)] = result
         while added < len(sent) and id(sent[added]) in done:
             held.append(done.pop(id(sent[added])))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .engine import Engine, Failure
+from .engine import Engine, Failure, reason_of
 from .errors import DumpError
 from .nodes import SCHEME
 from .readers.rollouts import Part
@@ -57,7 +57,7 @@ def open_on_nodes(place: str, steps: Sequence[int], engine: Engine) -> Collectio
             config = config or found.config
             for part in found.parts:
                 held[part].append(node)
-        words[node] = found.reason if isinstance(found, Failure) else str(found)
+        words[node] = reason_of(found) if isinstance(found, Failure) else str(found)
     if not held:
         raise DumpError(f"no node holds RL data under {path}: {'; '.join(words.values())}")
     parts = [
@@ -82,7 +82,9 @@ def fetched(parts: Sequence[Part], engine: Engine) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for part, files in engine.map(read_files, list(parts), where=lambda part: part.node):
         if isinstance(files, Failure):
-            raise DumpError(f"{part.node}: {part.files[0]} could not be fetched: {files.reason}")
+            raise DumpError(
+                f"{part.node}: {part.files[0]} could not be fetched: {reason_of(files)}"
+            )
         found |= {f"/{_folder(part)}{name}": content for name, content in files.items()}
     return found
 

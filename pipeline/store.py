@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from .errors import SqlFileError
+from .errors import InternalError, SqlFileError
 from .settings import Limits
 from .sqlfile import SqlFile, load
 
@@ -25,6 +25,10 @@ NAN_SAFE = "statistics_propagation,filter_pushdown,top_n"
 
 SAVED = " TO ? (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
 """Level 1 takes two thirds of the time of 3, and a fiftieth more bytes."""
+
+
+MACHINE = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.InterruptException)
+"""Errors of files, disks and memory, whatever the SQL is."""
 
 
 class Store:
@@ -59,6 +63,8 @@ class Store:
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
+        self._schema = "main"
+        self._views: list[str] = []
         self._seen: dict[str, list[str]] = {}  # table -> the Parquet files that it is a view of
 
     def __enter__(self) -> Store:
@@ -112,9 +118,11 @@ class Store:
         known, self._known = self._known, set()
         self._run("CREATE SCHEMA " + schema)
         self._run("SET search_path = '" + schema + ",main'")
+        self._schema = schema
         try:
             yield
         finally:
+            self._schema = "main"
             self._run("SET search_path = 'main'")
             self._known = known
 
@@ -128,6 +136,7 @@ class Store:
         if self._explain:
             self._explain("CREATE VIEW " + table + " AS\n" + relation.sql_query().rstrip() + ";\n")
         relation.create_view(table)
+        self._views.append(self._schema + "." + table)
         self._known.add(table)
 
     def arrow(self, rows: pa.Table) -> duckdb.DuckDBPyRelation:
@@ -180,7 +189,15 @@ class Store:
         params = {name: self.params[name] for name in file.params}
         if self._explain:
             self._explain(bound(file, params))
-        self.con.execute("CREATE TABLE " + file.table + " AS\n" + file.text, params)
+        try:
+            self.con.execute("CREATE TABLE " + file.table + " AS\n" + file.text, params)
+        except MACHINE:
+            raise
+        except duckdb.Error as error:
+            self._reread()  # raises where what was given is to blame
+            raise InternalError(
+                f"sql/{name}.sql fails on data that can be read: {error}"
+            ) from error
         self._known.add(file.table)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
@@ -235,6 +252,11 @@ class Store:
     def tables(self) -> list[str]:
         """Return the names of all tables and answers, in order."""
         return sorted(self._known)
+
+    def _reread(self) -> None:
+        """Read every column of what lies in files."""
+        for view in self._views:
+            self.con.table(view).aggregate("bit_xor(hash(COLUMNS(*)))").fetchall()
 
     def _run(self, statement: str) -> None:
         if self._explain:

@@ -11,14 +11,14 @@ def test_every_column_of_a_shard(ask) -> None:
     db.table("shard_files", FILES + " node", "2 1 step2/rank1 false cut killed n7")
     db.table("calls", "step rank seq", "2 1 0", "2 1 1")
     db.table("tensors", TENSORS, "2 1 0 false 8", "2 1 1 true 9", "2 1 1 - 9")
-    assert db.rows() == [(2, 1, "step2/rank1", "n7", False, "cut", "killed", 2, 3, 2, True)]
+    assert db.rows() == [(2, 1, "step2/rank1", "n7", False, "cut", "killed", 2, 3, 2, True, None)]
 
 
 def test_what_could_not_be_read_is_counted_as_nothing(ask) -> None:
     db = ask("health/shards").table("shard_files", FILES, "0 0 a true - -", "0 1 b - - -")
     assert db.rows() == [
-        (0, 0, "a", None, True, None, None, 0, 0, 0, False),
-        (0, 1, "b", None, None, None, None, 0, 0, 0, False),
+        (0, 0, "a", None, True, None, None, 0, 0, 0, False, None),
+        (0, 1, "b", None, None, None, None, 0, 0, 0, False, None),
     ]
 
 
