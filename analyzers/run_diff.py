@@ -46,7 +46,7 @@ NOT_MERGED = {
 """Why parts are not comparable -> what they are."""
 
 MOST_FINDINGS = 1_000
-"""Findings in the document; all stand in findings.parquet."""
+"""Findings in the document, as in diff/told_findings; all stand in findings.parquet."""
 
 
 def run_diff(db: Database, *, replicas: bool = False) -> Row:
@@ -58,17 +58,22 @@ def run_diff(db: Database, *, replicas: bool = False) -> Row:
         db: the answers of all pairs of ranks.
         replicas: both sides are ranks of one run, whose weights should be copies.
     """
-    merged = db.rows("diff/merged_parts")
-    findings = _with_merged(_settled(db), merged)
     summary = db.rows("diff/summary")
+    merged = db.rows("diff/merged_parts") if any(row["parts"] for row in summary) else []
+    several = len({row["rank"] for row in summary}) > 1
+    before = db.rows("diff/told_findings")
+    if merged or not any(f["status"] in ROOTS for f in before):  # others of them may decide
+        before = db.rows("diff/findings")
+    findings = _with_merged(_settled(before, db.rows("diff/received") if several else []), merged)
     roots = [f for f in findings if f["status"] in ROOTS]
     first = _first(db, roots or [f for f in findings if f["status"] == "propagated"])
     judged = sum(row["judged"] for row in summary) + sum(m["comparable"] for m in merged)
     verdict = "different" if first else "same" if judged else "unknown"
-    alone = db.rows("diff/unpaired")
-    statuses = Counter(f["status"] for f in findings) + Counter(map(_alone, alone))
+    statuses = Counter({row["status"]: row["calls"] for row in db.rows("diff/statuses")})
+    statuses.update(f["status"] for f in findings)
+    statuses.subtract(f["status"] for f in before)
     told = [_finding(f) for f in findings[:MOST_FINDINGS]]
-    told += [_unpaired(row) for row in alone[:MOST_FINDINGS]]
+    told += [_unpaired(row) for row in db.rows("diff/told_unpaired")]
     warnings = _not_merged(merged)
     if statuses.total() > len(told):
         text = f"{statuses.total():,} findings; {len(told):,} are here, all in the tables"
@@ -77,20 +82,18 @@ def run_diff(db: Database, *, replicas: bool = False) -> Row:
         "verdict": verdict,
         "read": _read(summary, judged),
         "first_divergence": _divergence(db, first, replicas) if first else None,
-        "statuses": statuses,
+        "statuses": +statuses,
         "findings": told,
         "warnings": warnings,
     }
 
 
-def _settled(db: Database) -> list[Row]:
+def _settled(findings: list[Row], received: list[Row]) -> list[Row]:
     """Return the findings, with what came in by communication marked as propagated."""
-    received = {(r["step"], r["rank"], r["seq"]): r for r in db.rows("diff/received")}
+    came_in = {(r["step"], r["rank"], r["seq"]) for r in received}
     return [
-        f | {"status": "propagated", "giver": received[key]}
-        if (key := (f["step"], f["rank"], f["seq"])) in received
-        else f
-        for f in db.rows("diff/findings")
+        f | {"status": "propagated"} if (f["step"], f["rank"], f["seq"]) in came_in else dict(f)
+        for f in findings
     ]
 
 

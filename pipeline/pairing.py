@@ -153,6 +153,8 @@ def _load_sides(
 
         pairs = align_parts(uneven, same_shapes=store.params["cross"])
     store.fill("aligned", ALIGNED, pairs)
+    if not store.params["cross"]:  # the longest of all questions to plan, and always without a row
+        store.fill("fused_pairs", load("diff/fused_pairs").returns, [])
 
 
 def _noise(task: RankPair, run: Side) -> list[tuple[Any, ...]]:

@@ -63,6 +63,7 @@ class Store:
         self.params = dict(params)
         self._explain = explain
         self._known: set[str] = set()
+        self._macros: set[str] = set()
         self._schema = "main"
         self._views: list[str] = []
         self._seen: dict[str, list[str]] = {}  # table -> the Parquet files that it is a view of
@@ -185,7 +186,9 @@ class Store:
             elif table not in self._known:
                 raise SqlFileError(f"sql/{name}.sql reads {table}, which nobody gave")
         for macro in file.uses:
-            self.con.execute(load(macro).text)
+            if macro not in self._macros:
+                self.con.execute(load(macro).text)
+                self._macros.add(macro)
         params = {name: self.params[name] for name in file.params}
         if self._explain:
             self._explain(bound(file, params))

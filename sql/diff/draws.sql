@@ -16,11 +16,14 @@
 --          target_tensors   one row per tensor of the target
 -- params:  none
 -- returns: step BIGINT, bench_seq BIGINT, target_seq BIGINT, alike BOOLEAN
-WITH random_calls AS (
+WITH other_results AS (
   SELECT p.step, p.bench_seq, p.target_seq, operation_key(p.api) AS operation
-  FROM call_pairs AS p
-  JOIN call_states AS s USING (step, bench_seq, target_seq)
-  WHERE s.in_kind IS NULL AND s.out_kind IS NOT NULL AND is_random(operation_key(p.api))
+  FROM call_states AS s
+  JOIN call_pairs AS p USING (step, bench_seq, target_seq)
+  WHERE s.in_kind IS NULL AND s.out_kind IS NOT NULL
+),
+random_calls AS (
+  SELECT * FROM other_results WHERE is_random(operation)
 ),
 results AS (
   SELECT
@@ -45,13 +48,14 @@ results AS (
   WHERE x.kind = 'value' AND NOT x.is_input AND t.numel > 0
 )
 SELECT
-  step,
-  bench_seq,
-  target_seq,
+  c.step,
+  c.bench_seq,
+  c.target_seq,
   bool_and(
     coalesce(zeros_apart <= 5 * sqrt(2 * zeros * (1 - zeros) / draws), true)
     AND coalesce(means_apart <= 5 * rms * sqrt(2 / draws), true)
     AND coalesce(squares_apart <= 5 * peak * rms * sqrt(2 / draws), true)
-  ) AS alike
-FROM results
-GROUP BY step, bench_seq, target_seq
+  ) FILTER (WHERE r.step IS NOT NULL) AS alike
+FROM random_calls AS c
+LEFT JOIN results AS r USING (step, bench_seq, target_seq)
+GROUP BY c.step, c.bench_seq, c.target_seq

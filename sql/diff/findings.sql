@@ -7,7 +7,6 @@
 -- `suspect` where they are not.
 --
 -- scope:   rank
--- uses:    lib/operation_key, lib/is_random
 -- reads:   call_pairs       one row per pair of calls, from diff/call_pairs
 --          call_states      one row per pair of calls, from diff/call_states
 --          differing        one row per pair of calls with something wrong, from diff/differing
@@ -52,8 +51,7 @@ told AS (
       WHEN j.in_kind IS NOT NULL AND NOT j.explained
         THEN CASE j.in_kind WHEN 'value' THEN 'suspect' ELSE j.in_kind END
       WHEN j.inside THEN 'propagated'
-      WHEN j.in_kind IS NULL AND j.out_kind IS NOT NULL AND is_random(operation_key(p.api))
-        THEN CASE WHEN d.alike IS FALSE THEN 'suspect' ELSE 'random' END
+      WHEN d.step IS NOT NULL THEN CASE WHEN d.alike IS FALSE THEN 'suspect' ELSE 'random' END
       -- on the way back, terms that cancel make small errors of the way there large
       WHEN p.phase = 'backward' AND j.after AND j.out_kind = 'value' THEN 'propagated'
       -- and what a fused call reads is not judged

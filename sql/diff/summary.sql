@@ -9,7 +9,7 @@
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, pairs BIGINT, judged BIGINT, by_values BIGINT,
 --          by_checksum BIGINT, bits BIGINT, statistics BIGINT, nonfinite BIGINT,
---          other_bits BIGINT, noise BIGINT, rounding BIGINT, padding BIGINT,
+--          other_bits BIGINT, noise BIGINT, rounding BIGINT, padding BIGINT, parts BIGINT,
 --          only_in_bench BIGINT, only_in_target BIGINT
 WITH counted AS (
   SELECT step, rank, count(*) AS pairs, 0 AS bench, 0 AS target FROM call_pairs GROUP BY step, rank
@@ -23,8 +23,9 @@ tensors AS (
   SELECT
     step,
     rank,
-    count(*) AS judged,
-    count(*) FILTER (WHERE same_bits IS NOT NULL) AS by_checksum,
+    count(*) FILTER (WHERE judged) AS judged,
+    count(*) FILTER (WHERE part) AS parts,
+    count(*) FILTER (WHERE judged AND same_bits IS NOT NULL) AS by_checksum,
     count(*) FILTER (WHERE agreement = 'bits') AS bits,
     count(*) FILTER (WHERE agreement = 'statistics') AS statistics,
     count(*) FILTER (WHERE agreement = 'nonfinite') AS nonfinite,
@@ -33,7 +34,6 @@ tensors AS (
     count(*) FILTER (WHERE agreement = 'rounding') AS rounding,
     count(*) FILTER (WHERE agreement = 'padding') AS padding
   FROM tensor_pairs
-  WHERE judged
   GROUP BY step, rank
 ),
 real_values AS (SELECT step, count(*) AS by_values FROM real_errors GROUP BY step)
@@ -51,6 +51,7 @@ SELECT
   coalesce(any_value(t.noise), 0) AS noise,
   coalesce(any_value(t.rounding), 0) AS rounding,
   coalesce(any_value(t.padding), 0) AS padding,
+  coalesce(any_value(t.parts), 0) AS parts,
   sum(c.bench)::BIGINT AS only_in_bench,
   sum(c.target)::BIGINT AS only_in_target
 FROM counted AS c

@@ -11,10 +11,10 @@
 -- reads:   tensors   one row per tensor of a call
 -- params:  $cross BOOLEAN   the dumps are of two frameworks
 -- returns: step BIGINT, seq BIGINT, slot VARCHAR, key VARCHAR, direction VARCHAR, role VARCHAR,
---          dtype VARCHAR, shape BIGINT[], numel BIGINT, max DOUBLE, min DOUBLE, mean DOUBLE,
---          norm DOUBLE, has_nan BOOLEAN, has_posinf BOOLEAN, has_neginf BOOLEAN,
---          zero_count BIGINT, checksum VARCHAR, requires_grad BOOLEAN, sharding VARCHAR,
---          shards BIGINT, value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR,
+--          dtype VARCHAR, shape BIGINT[], sharding VARCHAR, shards BIGINT, numel BIGINT,
+--          max DOUBLE, min DOUBLE, mean DOUBLE, norm DOUBLE, has_nan BOOLEAN,
+--          has_posinf BOOLEAN, has_neginf BOOLEAN, zero_count BIGINT, checksum VARCHAR,
+--          requires_grad BOOLEAN, value_id BIGINT, producer_seq BIGINT, producer_slot VARCHAR,
 --          value_path VARCHAR
 WITH places AS (
   SELECT
@@ -35,9 +35,12 @@ WITH places AS (
 keys AS (
   SELECT slot, parameter_key(slot) AS key FROM (SELECT DISTINCT slot FROM tensors)
 ),
-layouts AS (
-  SELECT layout, sharding(layout) AS sharding, shards_of(sharding(layout)) AS shards
+cuts AS (
+  SELECT layout, sharding(layout) AS sharding
   FROM (SELECT DISTINCT layout FROM tensors WHERE layout IS NOT NULL)
+),
+layouts AS (
+  SELECT layout, sharding, shards_of(sharding) AS shards FROM cuts
 )
 SELECT
   t.step,
@@ -48,6 +51,8 @@ SELECT
   t.role,
   t.dtype,
   t.shape,
+  l.sharding,
+  l.shards,
   t.numel // coalesce(l.shards, 1) AS numel,
   t.max,
   t.min,
@@ -59,8 +64,6 @@ SELECT
   t.zero_count,
   t.checksum,
   t.requires_grad,
-  l.sharding,
-  l.shards,
   t.value_id,
   t.producer_seq,
   t.producer_slot,

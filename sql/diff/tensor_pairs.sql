@@ -99,10 +99,10 @@ paired AS (
     END AS other_dtype,
     t.shape <> b.shape AS other_shape,
     NOT $cross AND t.shape <> b.shape AND one_longer(t.shape, b.shape) AS longer,
-    greatest(
+    CASE WHEN longer THEN greatest(
       abs(greatest(t.max, 0) - greatest(b.max, 0)), abs(least(t.min, 0) - least(b.min, 0))
-    ) AS reach_error,
-    abs(t.mean * t.numel - b.mean * b.numel) AS sum_error,
+    ) END AS reach_error,
+    CASE WHEN longer THEN abs(t.mean * t.numel - b.mean * b.numel) END AS sum_error,
     (t.has_nan <> b.has_nan) IS TRUE
       OR (t.has_posinf <> b.has_posinf) IS TRUE
       OR (t.has_neginf <> b.has_neginf) IS TRUE

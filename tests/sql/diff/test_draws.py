@@ -49,6 +49,13 @@ def test_only_random_operations_that_read_the_same(ask) -> None:
     assert alike(ask, text, text, state="value value") == []
 
 
+def test_another_dtype_tells_nothing_of_the_draws(ask) -> None:
+    db = ask("diff/draws")
+    db.table("call_pairs", "step bench_seq target_seq api", "0 1 2 dropout")
+    db.table("call_states", "step bench_seq target_seq in_kind out_kind", "0 1 2 - dtype")
+    assert db.rows("target_seq alike") == [(2, None)]
+
+
 def test_a_few_elements_tell_little(ask) -> None:
     assert alike(ask, "[8] 8 2 9 0 3 11", "[8] 8 5 9 0 2 10") == [True]
     assert alike(ask, "[1] 1 0 9 9 9 9", "[1] 1 0 2 2 2 2") == [True]

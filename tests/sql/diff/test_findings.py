@@ -23,7 +23,6 @@ def test_where_a_difference_begins(ask) -> None:
     out = "- - value output.0 0 9 0 9 -"
     plain = "false false false false false"
     assert status(ask, out, f"{plain} output.0 false") == ["suspect"]
-    assert status(ask, out, f"{plain} output.0 false", api="dropout") == ["random"]
     assert status(ask, "value input.0 - - 9 0 9 0 -", f"{plain} input.0 false") == ["suspect"]
     assert status(ask, "dtype input.0 - - 0 0 0 0 -", f"{plain} input.0 false") == ["dtype"]
     assert status(ask, "shape input.0 - - 0 0 0 0 -", f"{plain} input.0 false") == ["shape"]
