@@ -53,7 +53,7 @@ def reason_of(row: Mapping[str, Any]) -> str:
     ratio = row["ratio"]
     if row["alike"] is False:
         status = "other draws"
-    elif row.get("replicas_differ"):
+    elif status == "suspect" and row.get("replicas_differ"):
         status = "other replicas"
     elif status == "suspect" and row["max_rel"] is None:
         status = "checksum"

@@ -106,12 +106,13 @@ def _with_merged(findings: list[Row], merged: list[Row]) -> list[Row]:
     known = {(f["step"], f["rank"], f["seq"]) for f in findings}
     first: dict[int, int] = {}  # step -> the earliest call that holds a shard that differs
     for row in merged:
-        if row["comparable"] and row["ratio"] > 1:
+        if row["comparable"] and (row["ratio"] > 1 or row["other_nonfinite"]):
             here = [r["seq"] for r in roots if r["step"] == row["step"]]
             later = min([*here, first.get(row["step"], row["seq"])]) < row["seq"]
             first[row["step"]] = min(first.get(row["step"], row["seq"]), row["seq"])
             if (row["step"], row["rank"], row["seq"]) not in known:
-                status = "propagated" if later else "suspect"
+                begins = "nonfinite" if row["other_nonfinite"] else "suspect"
+                status = "propagated" if later else begins
                 findings.append({**NOTHING_ELSE, **row, "status": status})
     for f in findings:
         at = first.get(f["step"])

@@ -12,7 +12,7 @@
 --          tensor_pairs     one row per pair of tensors, from diff/tensor_pairs
 --          argument_pairs   one row per pair of calls with another argument, from
 --                           diff/argument_pairs
--- params:  none
+-- params:  $strict BOOLEAN   every bit must be equal
 -- returns: step BIGINT, rank BIGINT, bench_seq BIGINT, target_seq BIGINT, judged BIGINT,
 --          in_kind VARCHAR, in_slot VARCHAR, out_kind VARCHAR, out_slot VARCHAR, in_ratio DOUBLE,
 --          out_ratio DOUBLE, in_norm DOUBLE, out_norm DOUBLE, other_grad VARCHAR,
@@ -51,7 +51,8 @@ tensors AS (
     ) AS padding,
     -- all that is wrong is the shape of what it reads
     coalesce(
-      min(urgency) = 2
+      NOT $strict
+      AND min(urgency) = 2
       AND max(urgency) = 2
       AND count(*) FILTER (WHERE urgency > 0 AND NOT is_input) = 0
       AND count(*) FILTER (WHERE judged AND NOT is_input) > 0,

@@ -8,6 +8,7 @@
 --
 -- `why` it is not comparable: partial (ranks hold terms of a sum), incomplete (not every part is
 -- there), numbers (there are none). `replicas_differ`: of two that should be copies one is not.
+-- `other_nonfinite`: only one side has NaN, or only one has inf or -inf, in any part.
 --
 -- scope:   run
 -- uses:    lib/epsilon, lib/tolerance
@@ -17,7 +18,8 @@
 --          bench_name VARCHAR, api VARCHAR, phase VARCHAR, kind VARCHAR, module VARCHAR,
 --          slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, dtype VARCHAR,
 --          bench_dtype VARCHAR, shards BIGINT, comparable BOOLEAN, why VARCHAR,
---          replicas_differ BOOLEAN, max DOUBLE, min DOUBLE, mean DOUBLE, norm DOUBLE,
+--          replicas_differ BOOLEAN, other_nonfinite BOOLEAN, max DOUBLE, min DOUBLE,
+--          mean DOUBLE, norm DOUBLE,
 --          max_error DOUBLE, max_rel DOUBLE, tolerance DOUBLE, ratio DOUBLE
 WITH sizes AS (
   SELECT count(DISTINCT bench_rank) <= count(DISTINCT rank) AS bench_fewer FROM parts
@@ -89,11 +91,11 @@ tensors AS (
 ),
 held AS (  -- what each rank holds, once
   SELECT DISTINCT step, block, of_name, of_slot, number, 'target' AS side, rank AS holder, numel,
-    max, min, mean, norm
+    max, min, mean, norm, nonfinite
   FROM gathered
   UNION ALL
   SELECT DISTINCT step, block, of_name, of_slot, number, 'bench', bench_rank, bench_numel,
-    bench_max, bench_min, bench_mean, bench_norm
+    bench_max, bench_min, bench_mean, bench_norm, bench_nonfinite
   FROM gathered
 ),
 sums AS (
@@ -109,7 +111,8 @@ sums AS (
     max(max) AS max,
     min(min) AS min,
     sum(mean * numel) / sum(numel) AS mean,
-    avg(norm * norm) AS square,
+    sum(norm * norm) / count(*) AS square,
+    bit_or(nonfinite) AS nonfinite,
     sum(numel) AS numel
   FROM held
   GROUP BY step, block, of_name, of_slot, number, side
@@ -125,6 +128,7 @@ merged AS (
     a.numel * t.shards = t.size * a.holders AND b.numel * t.bench_shards = t.size * b.holders
       AS even,
     t.size,
+    (a.nonfinite <> b.nonfinite) IS TRUE AS other_nonfinite,
     a.max,
     a.min,
     a.mean,
@@ -170,6 +174,7 @@ SELECT
     WHEN max_error IS NULL THEN 'numbers'
   END AS why,
   replicas_differ,
+  other_nonfinite,
   max,
   min,
   mean,

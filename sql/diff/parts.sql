@@ -4,7 +4,7 @@
 --
 -- By DTensor's placements where they are on record; elsewhere, in dumps of different numbers of
 -- ranks, by a shape that differs in one dimension. `shards` and `bench_shards`: into how many parts
--- each side cuts the tensor.
+-- each side cuts the tensor. `nonfinite` and `bench_nonfinite`: 1 for NaN, 2 for inf, 4 for -inf.
 --
 -- scope:   rank
 -- reads:   call_pairs       one row per pair of calls, from diff/call_pairs
@@ -17,8 +17,8 @@
 --          slot VARCHAR, bench_slot VARCHAR, is_input BOOLEAN, weight BOOLEAN, dtype VARCHAR,
 --          bench_dtype VARCHAR, sharding VARCHAR, bench_sharding VARCHAR, shards BIGINT,
 --          bench_shards BIGINT, size BIGINT, numel BIGINT, max DOUBLE, min DOUBLE, mean DOUBLE,
---          norm DOUBLE, bench_numel BIGINT, bench_max DOUBLE, bench_min DOUBLE, bench_mean DOUBLE,
---          bench_norm DOUBLE
+--          norm DOUBLE, nonfinite INTEGER, bench_numel BIGINT, bench_max DOUBLE, bench_min DOUBLE,
+--          bench_mean DOUBLE, bench_norm DOUBLE, bench_nonfinite INTEGER
 WITH sized AS (
   SELECT
     x.step,
@@ -41,11 +41,14 @@ WITH sized AS (
     t.min,
     t.mean,
     t.norm,
+    t.has_nan::INTEGER + 2 * t.has_posinf::INTEGER + 4 * t.has_neginf::INTEGER AS nonfinite,
     b.numel AS bench_numel,
     b.max AS bench_max,
     b.min AS bench_min,
     b.mean AS bench_mean,
-    b.norm AS bench_norm
+    b.norm AS bench_norm,
+    b.has_nan::INTEGER + 2 * b.has_posinf::INTEGER + 4 * b.has_neginf::INTEGER
+      AS bench_nonfinite
   FROM tensor_pairs AS x
   JOIN target_tensors AS t
     ON t.step = x.step AND t.seq = x.target_seq AND t.slot = x.slot
@@ -81,11 +84,13 @@ SELECT
   s.min,
   s.mean,
   s.norm,
+  s.nonfinite,
   s.bench_numel,
   s.bench_max,
   s.bench_min,
   s.bench_mean,
-  s.bench_norm
+  s.bench_norm,
+  s.bench_nonfinite
 FROM sized AS s
 JOIN call_pairs AS p USING (step, target_seq, bench_seq)
 ORDER BY p.step, p.rank, p.bench_rank, p.target_seq, p.bench_seq, s.slot

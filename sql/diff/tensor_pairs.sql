@@ -98,7 +98,7 @@ paired AS (
       ELSE t.dtype <> b.dtype
     END AS other_dtype,
     t.shape <> b.shape AS other_shape,
-    NOT $cross AND t.shape <> b.shape AND one_longer(t.shape, b.shape) AS longer,
+    NOT ($cross OR $strict) AND t.shape <> b.shape AND one_longer(t.shape, b.shape) AS longer,
     CASE WHEN longer THEN greatest(
       abs(greatest(t.max, 0) - greatest(b.max, 0)), abs(least(t.min, 0) - least(b.min, 0))
     ) END AS reach_error,

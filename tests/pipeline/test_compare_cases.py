@@ -244,6 +244,11 @@ def test_rows_of_padding_are_a_note(tmp_path: Path) -> None:
         assert agreement(result) == {"statistics": 1, "padding": 1}
 
 
+def test_strict_takes_no_padding(tmp_path: Path) -> None:
+    sides = longer(2.0, (8, 4)), longer(2.0, (10, 4), mean=0.2)
+    assert compared(tmp_path, *sides, strict=True)["first_divergence"]["status"] == "shape"
+
+
 def test_what_is_read_and_changes_nothing_is_padding(tmp_path: Path) -> None:
     """Rows of an embedding that no token asks for may hold anything."""
     result = compared(tmp_path, longer(2.0, (8, 4)), longer(7.0, (10, 4)))

@@ -81,6 +81,15 @@ def test_placements_say_how_a_tensor_is_cut(tmp_path: Path, bench: Build, target
     assert (other["status"], other["slot"]) == ("suspect", "input.0")
 
 
+def test_nan_in_one_part(tmp_path: Path) -> None:
+    """The other numbers are over the finite elements, and agree."""
+    halves = [part(NUMBERS[:4], (4,)), part(NUMBERS[4:], (4,)).but(nan=1)]
+    first = compared(tmp_path / "one", sharded(1), held(*halves), ranks=2)["first_divergence"]
+    assert (first["status"], first["slot"]) == ("nonfinite", "input.0")
+    whole = held(part(NUMBERS, (8,)).but(nan=1))
+    assert compared(tmp_path / "both", whole, held(*halves), ranks=2)["verdict"] == "same"
+
+
 def test_one_layout_on_both_sides_goes_rank_by_rank(tmp_path: Path) -> None:
     bench, target = (sharded(2, last=n, layout=placed([2], "S(0)")) for n in (8, 9))
     assert compared(tmp_path / "same", bench, bench, ranks=2)["read"]["tensors"] == 2

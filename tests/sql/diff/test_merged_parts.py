@@ -94,6 +94,17 @@ def test_why_it_is_not_comparable(ask, layouts: str, part: str, why: str) -> Non
     assert db.rows("comparable why") == [(False, why)]
 
 
+def test_a_rank_without_an_element(ask) -> None:
+    """Two rows over three ranks: the last holds nothing, and has no numbers."""
+    rows = [row(0, 0, LOW, WHOLE, "S0/3 -"), row(1, 0, HIGH, WHOLE, "S0/3 -")]
+    rows.append(row(2, 0, "2 0 - - - -", WHOLE, "S0/3 -"))
+    rows = [text.replace("S0/3 - 2 ", "S0/3 - 3 ") for text in rows]
+    ((shards, comparable, high, _, _, norm, ratio),) = merged(ask, *rows)
+    assert (shards, comparable, high) == (3, True, 8.0)
+    assert abs(norm - 14.282856857085701) < 1e-9
+    assert ratio < 1e-3
+
+
 def test_the_mean_of_uneven_shards_says_nothing(ask) -> None:
     """Of 9 elements over 2 ranks nobody wrote down who has 5."""
     rows = [row(0, 0, LOW, WHOLE, "S0/2 -"), row(1, 0, HIGH, WHOLE, "S0/2 -")]
