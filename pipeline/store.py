@@ -79,6 +79,7 @@ class Store:
     def anew(self, params: Mapping[str, Any]) -> Iterator[None]:
         """Be as new inside of this, with other parameters."""
         whole, self.params, self._known, self._seen = self.folder, dict(params), set(), {}
+        self._views = []  # macros stay: they are the connection's
         self._run("ATTACH ':memory:' AS anew")
         self._run("USE anew")
         self._run("RESET disabled_optimizers")
