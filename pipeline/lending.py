@@ -16,10 +16,9 @@ from .store import Store
 
 
 class _Thread(threading.local):
-    """What a thread keeps."""
+    """What a thread keeps while nobody has it."""
 
-    limits: Limits | None = None
-    store: Store | None = None
+    kept: tuple[Limits, Store] | None = None
 
 
 _here = _Thread()
@@ -27,19 +26,18 @@ _here = _Thread()
 
 @contextmanager
 def lent(limits: Limits, params: Mapping[str, Any]) -> Iterator[Store]:
-    """Lend this thread's store, empty.
+    """Lend this thread's store, empty; one that failed is not lent again.
 
     Args:
         limits: what it may use.
         params: values for the parameters of all questions.
     """
-    if _here.store is None or _here.limits != limits:
-        _here.limits, _here.store = limits, Store(limits, {})
-    store = _here.store
+    kept, _here.kept = _here.kept, None
+    store = kept[1] if kept and kept[0] == limits else Store(limits, {})
     try:
         with store.anew(params):
             yield store
-    except BaseException:  # what state it is in is unknown
-        _here.store = None
+    except BaseException:
         store.con.close()
         raise
+    _here.kept = limits, store

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .lending import lent
 from .loading import load_shards
 from .settings import Limits, cpu_count, limits
 from .shards import Shard
@@ -110,7 +111,7 @@ def compare_ranks(task: RankPair) -> dict[str, bytes]:
         Question -> rows, as a Parquet file; nothing when they could be put where the driver
         finds them.
     """
-    with Store(task.limits or limits(cpu_count()), task.params) as store:
+    with lent(task.limits or limits(cpu_count()), task.params) as store:
         load_pair(store, task)
         answers = {name: store.pack(name) for name in task.questions}
     if task.work and task.work.is_here():
@@ -159,7 +160,7 @@ def _load_sides(
 
 def _noise(task: RankPair, run: Side) -> list[tuple[Any, ...]]:
     """Return how far a further run of the benchmark is from it, by tensor."""
-    with Store(task.limits or limits(cpu_count()), task.params) as store:
+    with lent(task.limits or limits(cpu_count()), task.params) as store:
         _load_sides(store, task.bench, run)
         return [tuple(row.values()) for row in store.rows("diff/noise_errors")]
 

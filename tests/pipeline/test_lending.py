@@ -55,3 +55,12 @@ def test_other_limits_are_another_store() -> None:
         (limit,) = large.con.execute("SELECT current_setting('memory_limit')").fetchone()
         assert limit == "300.0 MiB"
         assert large is not small
+
+
+def test_a_task_within_a_task_has_its_own() -> None:
+    with lent(LIMITS, {}) as outer:
+        outer.fill("wanted", {"seq": "BIGINT"}, [[1]])
+        with lent(LIMITS, {}) as inner:
+            assert inner is not outer
+            assert tables(inner) == set()
+        assert outer.con.table("wanted").fetchall() == [(1,)]
