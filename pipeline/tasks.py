@@ -18,8 +18,8 @@ from .sqlfile import digest
 from .wording import ranges, ranks_text
 from .work import Work
 
-BATCH_BYTES = 24 * 2**20
-"""Parquet of one batch: some 32 ranks of 20,000 calls; keeps a worker under a few hundred MiB."""
+BATCH_BYTES = {"shards": 24 * 2**20, "msprobe": 96 * 2**20}
+"""Of one batch: some 32 ranks of 20,000 calls, or 5 as JSON; keeps a worker at a few 100 MiB."""
 
 
 WANTED = {"step": "BIGINT", "rank": "BIGINT", "seq": "BIGINT"}
@@ -91,10 +91,8 @@ def batches(
     queues = []
     for held in by_node.values():
         singles = Batch(dump.kind, tuple(held), tuple(questions), limits, params).split()
-        rounds = -(-_size(singles) // (workers * BATCH_BYTES))
-        # parsing JSON is task enough
-        count = len(singles) if dump.kind == "msprobe" else workers * rounds
-        queues.append(list(_packed(singles, count)))
+        rounds = -(-_size(singles) // (workers * BATCH_BYTES[dump.kind]))
+        queues.append(list(_packed(singles, workers * rounds)))
     return [batch for batch in chain.from_iterable(zip_longest(*queues)) if batch]
 
 

@@ -38,7 +38,7 @@ def faulty_run(folder: Path, ranks: int) -> Path:
 
 RANK_BY_RANK = """
 import sys, pipeline.tasks
-pipeline.tasks.BATCH_BYTES = 1  # as if the shards were large: each rank is a batch
+pipeline.tasks.BATCH_BYTES["shards"] = 1  # as if the shards were large: each rank is a batch
 from pipeline.cli import main
 sys.exit(main())
 """

@@ -13,6 +13,8 @@ from typing import Any
 
 from collectors.schema import FLOAT_LIMIT
 
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+
 STATISTICS = ("max", "min", "mean", "norm", "has_nan", "has_posinf", "has_neginf", "saturated")
 
 
@@ -76,10 +78,8 @@ def arguments(items: dict[str, Any]) -> str | None:
     """Return slot -> argument as strict JSON, non-finite numbers spelled "inf", "-inf", "nan"."""
     if not items:
         return None
-    text = json.dumps(items, separators=(",", ":"))
-    if "NaN" in text or "Infinity" in text:
-        text = json.dumps(_spell(items), separators=(",", ":"))
-    return text
+    text = _ENCODE(items)
+    return _ENCODE(_spell(items)) if "NaN" in text or "Infinity" in text else text
 
 
 def _number(value: Any) -> float | None:
