@@ -7,9 +7,9 @@ name=$1 disk=$2
 shift 2
 
 mount -t tmpfs tmpfs /mnt
-mkdir /mnt/changes /mnt/work /mnt/root
-mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/changes,workdir=/mnt/work /mnt/root
-cd /mnt/root
+mkdir /mnt/changes /mnt/work /mnt/seen
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/changes,workdir=/mnt/work /mnt/seen
+cd /mnt/seen
 mount -t proc proc proc
 mount --rbind /sys sys
 mount --rbind /dev dev

@@ -34,9 +34,9 @@ BOOT = Path(__file__).with_name("boot_host.sh")
 UNSHARE = "setpriv --pdeathsig KILL unshare --mount --net --pid --uts --ipc --fork --kill-child"
 PROBE = """
 mount -t tmpfs tmpfs /mnt
-mkdir /mnt/changes /mnt/work /mnt/root
-mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/changes,workdir=/mnt/work /mnt/root
-mount -t proc proc /mnt/root/proc
+mkdir /mnt/changes /mnt/work /mnt/seen
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/changes,workdir=/mnt/work /mnt/seen
+mount -t proc proc /mnt/seen/proc
 ip link add type veth
 ip link add type bridge
 """

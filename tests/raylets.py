@@ -56,7 +56,9 @@ class Cluster:
         assert done.returncode == 0, done.stdout + done.stderr
         folder = self.network.folder / self.head.name / "answer"
         result: dict[str, Any] = json.loads((folder / "result.json").read_text())
-        shards = duckdb.sql(f"SELECT rank, node FROM '{folder}/shards.parquet'").fetchall()
+        shards = (
+            duckdb.read_parquet(str(folder / "shards.parquet")).select("rank", "node").fetchall()
+        )
         return result, dict(shards), done.stderr
 
     def disk(self, host: Host) -> Path:
