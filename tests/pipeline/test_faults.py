@@ -21,6 +21,7 @@ from pipeline.settings import Limits, limits
 from pipeline.shards import open_dump
 
 from ..dumps import Run, Value, bad
+from .under_way import batches_done
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +60,7 @@ def test_a_stopped_run_goes_on_from_what_was_finished(tmp_path: Path, number: in
     dump, out = faulty_run(tmp_path / "dump", ranks=40), tmp_path / "answer"
     work = tmp_path / ".answer.unfinished"
     run = subprocess.Popen(command(dump, out), cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    while run.poll() is None and len(list(work.glob("*/*.shards.parquet"))) < 5:
+    while run.poll() is None and batches_done(work) < 5:
         time.sleep(0.01)
     run.send_signal(number)
     _, log = run.communicate()
@@ -68,7 +69,7 @@ def test_a_stopped_run_goes_on_from_what_was_finished(tmp_path: Path, number: in
     assert "Traceback" not in log
     assert not out.exists()
     assert {path.name for path in tmp_path.iterdir()} == {"dump", work.name}
-    kept = len(list(work.glob("*/*.shards.parquet")))
+    kept = batches_done(work)
 
     again = subprocess.run(command(dump, out), cwd=ROOT, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr

@@ -16,6 +16,7 @@ import pytest
 from ..dumps import Run, Value, bad
 from ..hosts import why_not
 from ..raylets import Cluster, raylets
+from .under_way import batches_done
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = str(Path(sys.executable))
@@ -146,7 +147,7 @@ class TestALostNode:
         command = cluster.command(place, *where, "--workers", "64")
         run = subprocess.Popen(command, env=cluster.variables, stderr=subprocess.PIPE, text=True)
         work = cluster.shared / f".{out}.unfinished"
-        while run.poll() is None and len(list(work.glob("*/*.shards.parquet"))) < 6:
+        while run.poll() is None and batches_done(work) < 6:
             time.sleep(0.02)
         assert run.poll() is None, "it was over before a node could be lost"
         cluster.network.hosts[number].end()
