@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import duckdb
 from collectors.layout import TABLES, UNFINISHED, part_name
 
 from .shards import Shard, refuse_newer
+from .sqlfile import load
 from .store import Store
 
 SHARD_FILES = {
@@ -23,7 +24,7 @@ SHARD_FILES = {
     "unfinished": "VARCHAR",  # what a killed process left
 }
 FILES_OF = {"calls": "call_files", "tensors": "tensor_files"}
-"""Table -> the rows of its files, as they stand there."""
+"""Table -> the rows of its files as they stand there, where that is not the newest form."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,18 @@ def load_shards(store: Store, kind: str, shards: Sequence[Shard]) -> None:
     else:
         states = _load_parquet(store, local)
     store.fill("shard_files", SHARD_FILES, [state.row for state in states])
-    for table in TABLES:
-        store.view(table, store.select(f"schema/{table}"))
+
+
+def show(store: Store, table: str, rows: duckdb.DuckDBPyRelation) -> None:
+    """Make a view of the rows of files: as they stand, where they are of the newest form."""
+    newest = load(f"schema/{table}")
+    kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
+    if all(kinds.get(column) == kind for column, kind in newest.returns.items()):
+        store.view(table, rows.select(*map(duckdb.ColumnExpression, newest.returns)))
+        return
+    nulls = [duckdb.ConstantExpression(None).alias(c) for c in newest.returns if c not in kinds]
+    store.view(FILES_OF[table], rows.select(duckdb.StarExpression(), *nulls))
+    store.view(table, store.select(newest.name))
 
 
 def here(shard: Shard, folder: Path) -> Shard:
@@ -95,10 +106,30 @@ def _load_parquet(store: Store, shards: Sequence[Shard]) -> list[ShardState]:
         store.be_nan_safe()
     for files in found.values():
         parts |= _torn(files, parts)
+    whole = [file for file, part in parts.items() if part.readable]
+    forms = dict(store.select("schema/part_columns", files=whole).fetchall()) if whole else {}
     for table in TABLES:
-        whole = [f for f, part in parts.items() if part.readable and f"/{table}-" in f]
-        store.view(FILES_OF[table], store.parquet(whole, f"schema/{table}"))
+        show(
+            store, table, _rows(store, table, {f: k for f, k in forms.items() if f"/{table}-" in f})
+        )
     return [_state(shard, {file: parts[file] for file in files}) for shard, files in found.items()]
+
+
+def _rows(store: Store, table: str, forms: Mapping[str, int]) -> duckdb.DuckDBPyRelation:
+    """Return the rows of Parquet files, by column name, with step and rank from their paths.
+
+    Args:
+        store: where they are read.
+        table: what to be when there are no files: `calls` or `tensors`.
+        forms: file -> what is equal for the same columns. Files of different columns are looked at
+            one by one wherever a question names the table: 2 ms for 32 files.
+    """
+    if not forms:
+        columns = load(f"schema/{table}").returns
+        nothing = [duckdb.ConstantExpression(None).cast(k).alias(c) for c, k in columns.items()]
+        return store.con.sql("SELECT 1 WHERE false").select(*nothing)
+    differ = len(set(forms.values())) > 1
+    return store.con.read_parquet(list(forms), union_by_name=differ, hive_partitioning=True)
 
 
 def _state(shard: Shard, parts: dict[str, _Part]) -> ShardState:

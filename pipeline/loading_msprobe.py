@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from .loading import FILES_OF, ShardState
+from .loading import FILES_OF, ShardState, show
 from .readers.msprobe.shard import read_shard
 from .shards import Shard
 from .store import Store
@@ -21,8 +21,8 @@ def load_msprobe(store: Store, shards: Sequence[Shard]) -> list[ShardState]:
         rows["calls"].append(_keyed(read.calls, shard))
         rows["tensors"].append(_keyed(read.tensors, shard))
         states.append(ShardState(shard, read.damage, read.unfinished))
-    for table, view in FILES_OF.items():
-        store.view(view, store.arrow(pa.concat_tables(rows[table])))
+    for table, parts in rows.items():
+        show(store, table, store.arrow(pa.concat_tables(parts)))
     return states
 
 

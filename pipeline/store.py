@@ -148,22 +148,6 @@ class Store:
                 rows = rows.set_column(place, column.name, rows.column(place).cast("float32"))
         return self.con.from_arrow(rows)
 
-    def parquet(self, files: Sequence[str], like: str) -> duckdb.DuckDBPyRelation:
-        """Return the rows of Parquet files, by column name, in the columns of a question.
-
-        Args:
-            files: paths with `step=<N>/rank=<R>` in them; none gives no rows.
-            like: the question, `schema/calls`; a column that no file has is NULL.
-        """
-        columns = load(like).returns
-        if not files:
-            nothing = [duckdb.ConstantExpression(None).cast(k).alias(c) for c, k in columns.items()]
-            return self.con.sql("SELECT 1 WHERE false").select(*nothing)
-        rows = self.con.read_parquet(list(files), union_by_name=True, hive_partitioning=True)
-        missing = [name for name in columns if name not in rows.columns]
-        nulls = [duckdb.ConstantExpression(None).alias(name) for name in missing]
-        return rows.select(duckdb.StarExpression(), *nulls) if nulls else rows
-
     def be_nan_safe(self) -> None:
         """Read Parquet files without the optimizers that lose NaN rows by float statistics.
 
