@@ -8,6 +8,7 @@ from typing import Any
 
 from .engine import Engine, Failure
 from .progress import Progress
+from .reduction import reduced
 from .store import Store
 from .tasks import WANTED, Batch, run_batch
 from .work import Work
@@ -72,8 +73,12 @@ class RunDatabase:
         done, failed = self._run(stage, batches)
         several = [batch for batch, _ in failed if len(batch.split()) > 1]
         more, lost = self._run(stage, [single for b in several for single in b.split()])
+        finished = done + more
+        keys = [batch.key for batch in finished]
+        if finished:
+            keys = reduced(self._engine, self._work, keys, questions, finished[0].limits)
         for name in questions:
-            self.store.take_in(name, self._work.files([batch.key for batch in done + more], name))
+            self.store.take_in(name, self._work.files(keys, name))
         if "health/shards" in questions:
             for batch, failure in [(b, f) for b, f in failed if b not in several] + lost:
                 self._add_failed(batch, failure)

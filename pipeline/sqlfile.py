@@ -9,6 +9,7 @@
     -- reads:   entries   what a row is, from nan/entries
     -- params:  $nan_only BOOLEAN   meaning; or none
     -- returns: step BIGINT, rank BIGINT, ...    exactly, in order
+    -- merge:   distinct                         equal rows of several tasks are one (optional)
 
 `from nan/entries` names the file whose result a table is; one without it comes from outside.
 """
@@ -27,7 +28,7 @@ from .errors import SqlFileError
 
 SQL_ROOT = Path(__file__).resolve().parent.parent / "sql"
 
-_FIELD = re.compile(r"--\s+(scope|uses|reads|params|returns):\s*(.*)")
+_FIELD = re.compile(r"--\s+(scope|uses|reads|params|returns|merge):\s*(.*)")
 _READ = re.compile(r"(\w+)\s{2,}.*?(?:from (\w+/\w+))?$", re.S)
 _PARAM = re.compile(r"\$(\w+)\s+([A-Z]+)")
 _COLUMN = re.compile(r"(\w+) ((?:STRUCT\([^)]*\)|\w+)(?:\[\])*)")
@@ -45,6 +46,7 @@ class SqlFile:
         reads: table -> the file whose result it is; None for a table given from outside.
         params: parameter -> SQL type.
         returns: column -> SQL type, in order.
+        distinct: of equal rows that several tasks give, one is kept.
         text: the whole file; runs as it stands.
     """
 
@@ -55,6 +57,7 @@ class SqlFile:
     reads: dict[str, str | None]
     params: dict[str, str]
     returns: dict[str, str]
+    distinct: bool
     text: str
 
     @property
@@ -92,6 +95,7 @@ def load(name: str) -> SqlFile:
         reads=_reads(fields.get("reads", "")),
         params=dict(_PARAM.findall(fields.get("params", ""))),
         returns=dict(_COLUMN.findall(" ".join(fields.get("returns", "").split()))),
+        distinct=fields.get("merge") == "distinct",
         text=text,
     )
 

@@ -221,15 +221,19 @@ class Store:
     def take_in(self, name: str, files: Sequence[str]) -> None:
         """Add the rows of Parquet files that `pack` made to a declared table."""
         if files:
-            self.con.read_parquet(list(files)).insert_into(load(name).table)
+            self._packed(name, files).insert_into(load(name).table)
 
     def see(self, name: str, files: Sequence[str]) -> None:
         """Make the rows of Parquet files that `pack` made readable, without taking them in."""
         if files:
             self._seen[load(name).table] = list(files)
-            self.view(load(name).table, self.con.read_parquet(list(files)))
+            self.view(load(name).table, self._packed(name, files))
         else:
             self.declare(name)
+
+    def _packed(self, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
+        rows = self.con.read_parquet(list(files))
+        return rows.distinct() if load(name).distinct else rows
 
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""

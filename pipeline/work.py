@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class Work:
         except OSError:  # a task that was tried twice finished twice
             shutil.rmtree(unfinished)
 
-    def files(self, batches: list[str], question: str) -> list[str]:
+    def files(self, batches: Sequence[str], question: str) -> list[str]:
         """Return the Parquet files of a question, in the order of the batches."""
         return [str(self.folder / batch / _file(question)) for batch in batches]
 

@@ -5,7 +5,7 @@
 --
 -- scope:   run
 -- reads:   instances        one row per operation of a rank with its instance, from comm/instances
---          groups           one row per rank and set of ranks it names, from comm/groups
+--          groups           one row per set of ranks that is named, from comm/groups
 --          expected_ranks   one row per rank of the run, from health/expected_ranks
 -- params:  none
 -- returns: step BIGINT, group_key VARCHAR, rank BIGINT, place BIGINT

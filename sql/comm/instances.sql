@@ -7,7 +7,7 @@
 --
 -- scope:   run
 -- reads:   operations       one row per communication operation of a rank, from comm/operations
---          groups           one row per rank and set of ranks it names, from comm/groups
+--          groups           one row per set of ranks that is named, from comm/groups
 --          expected_ranks   one row per rank of the run, from health/expected_ranks
 -- params:  none
 -- returns: step BIGINT, instance VARCHAR, rank BIGINT, seq BIGINT, item BIGINT, group_key VARCHAR,

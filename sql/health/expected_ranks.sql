@@ -7,7 +7,7 @@
 -- scope:   run
 -- reads:   shards       one row per step and rank on record, from health/shards
 --          operations   one row per communication operation of a rank, from comm/operations
---          groups       one row per rank and set of ranks it names, from comm/groups
+--          groups       one row per set of ranks that is named, from comm/groups
 -- params:  $world_size BIGINT   number of ranks if it is on record, else NULL
 -- returns: rank BIGINT
 WITH hints AS (

@@ -22,7 +22,7 @@ from pipeline.errors import DumpError
 from pipeline.settings import Limits, limits
 from pipeline.shards import open_dump
 from pipeline.store import Store
-from pipeline.tasks import Batch, batches, run_batch
+from pipeline.tasks import BATCH_BYTES, Batch, batches, run_batch
 from pipeline.work import Work
 
 from ..dumps import Run, Value, bad
@@ -119,6 +119,26 @@ def test_all_engines_give_equal_tables(engine: Engine, tmp_path: Path) -> None:
     assert here[1].keys() == there[1].keys()
     for table, rows in here[1].items():
         assert rows == there[1][table], table
+
+
+def test_a_tree_of_merges_gives_the_same_tables(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six batches become three and two, and the driver reads these."""
+    dump = open_dump(faulty_dump(tmp_path / "dump"))
+    monkeypatch.setitem(BATCH_BYTES, "shards", 1)
+    tables, folders = [], []
+    for one, fan_in in ((engine, 2), (LocalEngine(1), 6)):
+        monkeypatch.setattr("pipeline.reduction.FAN_IN", fan_in)
+        folders.append(tmp_path / f"work{fan_in}")
+        with run_store(dump, limits(1), nan_only=False) as store:
+            analyze_dump(dump, store, one, Limits(1, 512), work=folders[-1])
+            tables.append({t: store.con.table(t).order("ALL").fetchall() for t in store.tables()})
+    assert tables[0] == tables[1]
+    assert len(tables[0]["groups"]) == 1
+    merged, single = ({p.name for p in folder.iterdir() if p.is_dir()} for folder in folders)
+    assert single < merged
+    assert len(merged) == len(single) + 3 + 2
 
 
 def test_batches_of_many_ranks_give_the_same_rows(tmp_path: Path) -> None:
