@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .analysis import analyze_dump, explain_analysis, run_store
 from .options import add_common, open_for_engine, out_folder, say, share, unfinished
-from .output import exit_code, strict_json, write_result
+from .output import ResultFolder, exit_code, strict_json
 from .render_text import analyze_text
 from .shards import open_dump
 
@@ -47,11 +47,14 @@ def run(args: Namespace) -> int:
     out = out_folder(args)
     work = unfinished(out)
     try:
-        with run_store(dump, share(args, 1), nan_only=args.nan_only) as store:
+        with (
+            run_store(dump, share(args, 1), nan_only=args.nan_only) as store,
+            ResultFolder(out, store) as folder,
+        ):
             result = analyze_dump(dump, store, engine, worker, work=work, quiet=args.quiet)
             for node, tasks in engine.placed.items():
                 say(args, f"{tasks} tasks on {node}")
-            write_result(out, result, store)
+            folder.write(result)
     except KeyboardInterrupt:
         say(args, f"what is finished is kept: the same command with --out {out} goes on from there")
         raise

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
 from .options import add_common, out_folder, share
-from .output import exit_code, strict_json, write_result
+from .output import ResultFolder, exit_code, strict_json
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,8 +52,11 @@ def run(args: Namespace) -> int:
         return local_engine(size, args.workers)
 
     limits, quiet = share(args, 1), args.quiet
-    with compare_checkpoints(question, limits, engine, quiet=quiet) as (result, store):
-        write_result(out, result, store)
+    with (
+        compare_checkpoints(question, limits, engine, quiet=quiet) as (result, store),
+        ResultFolder(out, store) as folder,
+    ):
+        folder.write(result)
     sys.stdout.write(strict_json(result) + "\n" if args.json else checkpoint_text(result, out))
     broken = [w["text"] for w in result["warnings"] if w["code"].startswith("file_")]
     for text in broken:

@@ -14,7 +14,7 @@ from pathlib import Path
 from .compare_text import compare_text
 from .comparison import Comparison, compare_dumps, counterparts, explain_comparison, renamed_names
 from .options import add_common, open_engine, out_folder, say, share, unfinished
-from .output import exit_code, strict_json, write_result
+from .output import ResultFolder, exit_code, strict_json
 from .shards import open_dump
 from .store import Store
 
@@ -58,10 +58,10 @@ def run(args: Namespace) -> int:
     engine, worker = open_engine(args, target)
     say(args, f"{len(target.shards)} shards, {engine.name} engine, {engine.workers} at a time")
     out = out_folder(args)
-    with Store(share(args, 1), comparison.params) as store:
+    with Store(share(args, 1), comparison.params) as store, ResultFolder(out, store) as folder:
         work = unfinished(out)
         result = compare_dumps(comparison, store, engine, worker, work=work, quiet=args.quiet)
-        write_result(out, result, store)
+        folder.write(result)
     shutil.rmtree(work)
     sys.stdout.write(strict_json(result) + "\n" if args.json else compare_text(result, out))
     verdict = "found" if result["verdict"] == "different" else result["verdict"]

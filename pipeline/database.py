@@ -82,6 +82,8 @@ class RunDatabase:
         if "health/shards" in questions:
             for batch, failure in [(b, f) for b, f in failed if b not in several] + lost:
                 self._add_failed(batch, failure)
+        for name in questions:
+            self.store.final(name)
 
     def _run(
         self, stage: str, batches: Sequence[Batch]

@@ -8,12 +8,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Container, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .reports import draw
 from .sqlfile import all_names, load
 from .store import Store
+
+if TYPE_CHECKING:
+    import duckdb
 
 RESULT = "result.json"
 REPORT = "report.html"
@@ -24,19 +29,57 @@ def strict_json(document: Any) -> str:
     return json.dumps(_spelled(document), indent=1, allow_nan=False)
 
 
-def write_result(out: Path, result: Mapping[str, Any], store: Store) -> None:
-    """Write result.json, report.html and every table behind the answer as Parquet into `out`."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
-        (temporary / RESULT).write_text(strict_json(result))
-        for table in store.tables():
-            store.save(table, temporary / f"{table}.parquet")
-        (temporary / REPORT).write_text(draw(result, temporary))
-        out.mkdir(exist_ok=True)
-        _replace(out, temporary)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+class ResultFolder:
+    """A result in the making: its tables are saved while later questions are answered.
+
+    Files have temporary names until all of them are there. As a context, it leaves nothing else.
+
+    Args:
+        out: the folder of the result.
+        store: with every table behind the answer, or those that will be.
+    """
+
+    def __init__(self, out: Path, store: Store) -> None:
+        self._out = out
+        self._store = store
+        self._beside = ThreadPoolExecutor(1)
+        self._saved: dict[str, Future[None]] = {}
+
+    def __enter__(self) -> ResultFolder:
+        self._store.when_final = self._begin
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._store.when_final = None
+        self._beside.shutdown(cancel_futures=True)
+        if "_folder" in vars(self):
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @cached_property
+    def _folder(self) -> Path:
+        self._out.parent.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{self._out.name}-", dir=self._out.parent))
+
+    @cached_property
+    def _con(self) -> duckdb.DuckDBPyConnection:
+        return self._store.con.cursor()
+
+    def _begin(self, table: str) -> None:
+        """Begin to save a table whose rows are all there."""
+        file = self._folder / f"{table}.parquet"
+        if table not in self._saved:
+            self._saved[table] = self._beside.submit(self._store.save, table, file, self._con)
+
+    def write(self, result: Mapping[str, Any]) -> None:
+        """Write result.json, report.html and what is not saved yet, and put all in place."""
+        for table in self._store.tables():
+            self._begin(table)
+        (self._folder / RESULT).write_text(strict_json(result))
+        for saved in self._saved.values():
+            saved.result()
+        (self._folder / REPORT).write_text(draw(result, self._folder))
+        self._out.mkdir(exist_ok=True)
+        _replace(self._out, self._folder)
 
 
 def _replace(out: Path, new: Path) -> None:

@@ -15,7 +15,7 @@ from .engine import Engine, on_ray, ray_engine
 from .engine_local import LocalEngine
 from .errors import UsageError
 from .options import add_common, out_folder, say, share
-from .output import exit_code, strict_json, write_result
+from .output import ResultFolder, exit_code, strict_json
 from .render_rl import rl_text
 from .rl_analysis import Sides, compare_collections, rl_store
 from .rl_nodes import open_on_nodes
@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
     statements: list[str] = []
     out = out_folder(args)
     explain = statements.append if args.explain else None
-    with rl_store(share(args, 1), explain) as store:
+    with rl_store(share(args, 1), explain) as store, ResultFolder(out, store) as folder:
         result = compare_collections(sides, store, engine)
         if args.explain:
             sys.stdout.write("\n".join(statements))
@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
         sheets = sheet_rows(store)
         with ThreadPoolExecutor(1) as beside:  # Python writes sheets while DuckDB writes tables
             written = beside.submit(write_sheets, out, sheets)
-            write_result(out, result, store)
+            folder.write(result)
             written.result()
     sys.stdout.write(strict_json(result) + "\n" if args.json else rl_text(result, out))
     return exit_code(_as_found(result["verdict"]), args.fail_on)

@@ -61,6 +61,8 @@ class Store:
         # each question that reads a view of files binds all of them anew
         self.con.execute("SET parquet_metadata_cache = true")
         self.params = dict(params)
+        self.when_final: Callable[[str], None] | None = None
+        """Called with each table whose rows are all there."""
         self._explain = explain
         self._known: set[str] = set()
         self._macros: set[str] = set()
@@ -187,6 +189,12 @@ class Store:
                 f"sql/{name}.sql fails on data that can be read: {error}"
             ) from error
         self._known.add(file.table)
+        self.final(name)
+
+    def final(self, name: str) -> None:
+        """Say that the rows of a question are all there."""
+        if self.when_final and self._schema == "main":
+            self.when_final(load(name).table)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of one question, in its order."""
@@ -207,12 +215,12 @@ class Store:
         self.save(load(name).table, file)
         return file.read_bytes()
 
-    def save(self, table: str, file: Path) -> None:
-        """Write a table as a Parquet file."""
+    def save(self, table: str, file: Path, con: duckdb.DuckDBPyConnection | None = None) -> None:
+        """Write a table as a Parquet file; in another thread, through a connection of its own."""
         if len(self._seen.get(table, ())) == 1:
             shutil.copyfile(self._seen[table][0], file)
             return
-        self.con.execute("COPY " + table + SAVED, [str(file)])
+        (con or self.con).execute("COPY " + table + SAVED, [str(file)])
 
     def declare(self, name: str) -> None:
         """Make an empty table for the rows of a question that are computed elsewhere."""

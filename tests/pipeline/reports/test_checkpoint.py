@@ -11,7 +11,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from pipeline.checkpoint_compare import Question, compare_checkpoints
-from pipeline.output import write_result
+from pipeline.output import ResultFolder
 from pipeline.reports import draw
 from pipeline.settings import limits
 from tests.pipeline.reports.conftest import Open
@@ -23,8 +23,11 @@ def result_of(tmp_path: Path, a: dict[str, Any], b: dict[str, Any]) -> tuple[Any
     torch.save(a, tmp_path / "a.pt")
     torch.save(b, tmp_path / "b.pt")
     question = Question(tmp_path / "a.pt", tmp_path / "b.pt")
-    with compare_checkpoints(question, limits(1)) as (result, store):
-        write_result(tmp_path / "out", result, store)
+    with (
+        compare_checkpoints(question, limits(1)) as (result, store),
+        ResultFolder(tmp_path / "out", store) as folder,
+    ):
+        folder.write(result)
     return result, tmp_path / "out"
 
 
