@@ -18,8 +18,8 @@ from .sqlfile import digest
 from .wording import ranges, ranks_text
 from .work import Work
 
-BATCH_BYTES = {"shards": 24 * 2**20, "msprobe": 96 * 2**20}
-"""Of one batch: some 32 ranks of 20,000 calls, or 5 as JSON; keeps a worker at a few 100 MiB."""
+BATCH_BYTES = {"shards": 12 * 2**20, "msprobe": 96 * 2**20}
+"""Of one batch: some 16 ranks of 20,000 calls, or 5 as JSON; keeps a worker at a few 100 MiB."""
 
 
 WANTED = {"step": "BIGINT", "rank": "BIGINT", "seq": "BIGINT"}

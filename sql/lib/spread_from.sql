@@ -13,7 +13,18 @@
 --                      nan/exits
 --          shards      one row per step and rank on record, from health/shards
 CREATE OR REPLACE TEMP MACRO spread_from(starts) AS TABLE
-WITH RECURSIVE givers AS (
+WITH RECURSIVE carried AS (  -- from which entries what left by a call came, where that is on record
+  SELECT
+    step,
+    rank,
+    seq,
+    list(entry_seq) FILTER (WHERE NOT received) AS own,
+    bool_or(received) AS passes_on
+  FROM exits
+  SEMI JOIN (FROM shards WHERE lineage) USING (step, rank)
+  GROUP BY step, rank, seq
+),
+givers AS (
   SELECT
     h.step,
     h.instance,
@@ -21,13 +32,12 @@ WITH RECURSIVE givers AS (
     h.seq,
     h.name,
     s.lineage AND h.seq IS NOT NULL AS traced,
-    coalesce(list(x.entry_seq) FILTER (WHERE NOT x.received), []) AS own,
-    coalesce(bool_or(x.received), false) AS passes_on
+    coalesce(c.own, []) AS own,
+    coalesce(c.passes_on, false) AS passes_on
   FROM handovers AS h
   LEFT JOIN shards AS s ON s.step = h.step AND s.rank = h.rank
-  LEFT JOIN exits AS x ON x.step = h.step AND x.rank = h.rank AND x.seq = h.seq
+  LEFT JOIN carried AS c ON c.step = h.step AND c.rank = h.rank AND c.seq = h.seq
   WHERE h.gives OR h.may_give
-  GROUP BY h.step, h.instance, h.rank, h.seq, h.name, s.lineage
 ),
 getters AS (
   SELECT h.step, h.instance, h.rank, coalesce(h.seq + 1, -1) AS ready, h.name
@@ -55,21 +65,20 @@ USING KEY (origin, step, rank, received) AS (
     true,
     min(g.ready),
     arg_min(i.hops + 1, g.ready),
-    arg_min(list_append(i.path, {'rank': g.rank, 'call': g.name}), g.ready)
+    list_append(arg_min(i.path, g.ready), {'rank': g.rank, 'call': arg_min_null(g.name, g.ready)})
   FROM (  -- the instances that the value gets into, each by the shortest way
     SELECT
       s.origin,
       s.step,
       h.instance,
       min(s.hops) AS hops,
-      arg_min(
-        CASE
-          -- it began in this very call, or the rank left no record of it
-          WHEN h.name IS NULL OR list_last(s.path).call = h.name THEN s.path
-          ELSE list_append(s.path, {'rank': h.rank, 'call': h.name})
-        END,
-        (s.hops, s.rank)
-      ) AS path
+      arg_min(s.path, (s.hops, s.rank)) AS way,
+      arg_min({'rank': h.rank, 'call': h.name}, (s.hops, s.rank)) AS giver,
+      CASE
+        -- it began in this very call, or the rank left no record of it
+        WHEN (giver).call IS NULL OR list_last(way).call = (giver).call THEN way
+        ELSE list_append(way, giver)
+      END AS path
     FROM spread AS s
     JOIN givers AS h ON h.step = s.step AND h.rank = s.rank
     WHERE (h.seq IS NULL OR h.seq >= s.ready)

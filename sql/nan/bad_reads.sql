@@ -38,7 +38,7 @@ matched AS (
     p.likeness AS producer_likeness
   FROM (SELECT * FROM reads WHERE value_id IS NULL) AS r
   ASOF LEFT JOIN results AS p
-    ON p.step = r.step AND p.rank = r.rank AND p.likeness = r.likeness AND p.seq < r.seq
+    ON p.likeness = r.likeness AND p.seq < r.seq
 ),
 known AS (
   SELECT

@@ -2,8 +2,8 @@
 --
 -- Buffers are left out: what a call only writes into is not read, and what an unfinished receive
 -- holds is no result. So are module records where API records exist: they repeat what their calls
--- did. Two tensors of one rank and step with the same `likeness` (size, range, what they hold) may
--- be the same value.
+-- did. Two tensors with the same `likeness` (rank, step, size, range, what they hold) may be the
+-- same value.
 --
 -- scope:   rank
 -- uses:    lib/allocates, lib/ignores_values
@@ -54,7 +54,7 @@ SELECT
   CASE WHEN b.neginf THEN '-inf'::DOUBLE ELSE coalesce(b.min, 'inf'::DOUBLE) END AS low,
   b.numel,
   b.dtype,
-  hash(b.numel, b.nan, high, low) AS likeness,
+  hash(b.step, b.rank, b.numel, b.nan, high, low) AS likeness,
   b.value_id,
   b.producer_seq,
   b.producer_slot

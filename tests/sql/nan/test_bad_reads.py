@@ -33,8 +33,6 @@ def test_by_statistics_memory_that_had_only_been_reserved(ask) -> None:
         "0 0 3 output.0 false false 78",
         "0 0 5 output.0 false false 77",
         "0 0 6 output.0 false false 77",
-        "0 1 3 output.0 false false 77",
-        "1 0 3 output.0 false false 77",
         "0 0 3 input.0 true false 77",
     ],
 )

@@ -117,6 +117,13 @@ def test_likeness_tells_which_tensors_may_be_one_value(ask, other: str, alike: b
     assert (made == read) is alike
 
 
+def test_tensors_of_different_ranks_or_steps_are_not_alike(ask) -> None:
+    places = ("0 0 3", "0 1 3", "1 0 3", "1 1 3")
+    db = ask("nan/bad_tensors").table("calls", CALLS, *(f"{p} compute add" for p in places))
+    db.table("tensors", TENSORS, *(f"{p} output.0 output value 4 2 -1 true - -" for p in places))
+    assert len(set(db.rows("likeness"))) == 4
+
+
 @pytest.mark.parametrize(
     ("kind", "slot", "rows"),
     [
