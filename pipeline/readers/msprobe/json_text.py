@@ -1,9 +1,9 @@
 """Reads the JSON text of a dump, whole or damaged.
 
-msprobe writes bare NaN and Infinity, which jiter takes. What jiter refuses (single surrogates, bytes
-that are no UTF-8, deep nesting) Python's parser reads: slower, and to the same values. A process
-that was killed leaves a file that ends in the middle, or one with nothing in it: every record that
-is whole is kept.
+msprobe writes bare NaN and Infinity, which jiter takes. What jiter refuses (single surrogates,
+bytes that are no UTF-8, deep nesting) Python's parser reads: slower, and to the same values. A
+process that was killed leaves a file that ends in the middle, or one with nothing in it: every
+record that is whole is kept.
 """
 
 from __future__ import annotations
