@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from collectors.schema import CALLS, table
 
 from .context import CallStacks, CallTree
 from .names import Name, parse_name
-from .values import arguments
+from .values import Leaf, arguments
 
 
 class Calls:
@@ -22,38 +23,50 @@ class Calls:
     `communication` has the rows of communication, with columns of their own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stacks: CallStacks, tree: CallTree) -> None:
+        self._stacks = stacks
+        self._tree = tree
         self.names: list[str] = []
-        self.parsed: list[Name] = []
-        self.parent_seqs: list[int | None] = []
-        self.recompute: list[Any] = []
+        self._parsed: list[Name] = []
+        self._parent_seqs: list[int | None] = []
+        self._recompute: list[bool | None] = []
         self.args: list[str | None] = []
         self.communication: dict[int, dict[str, Any]] = {}
         self._texts: dict[bytes, str | None] = {}
 
-    def add_arguments(self, given: dict[str, Any]) -> None:
-        """Add the non-tensor arguments of a call; most calls repeat those of another."""
-        key = marshal.dumps(given, 2)  # text of equal content, and quick
-        if key not in self._texts:
-            self._texts[key] = arguments(given)
-        self.args.append(self._texts[key])
+    def add(self, names: Sequence[str]) -> list[Name]:
+        """Add the calls of one file; return their names, taken apart."""
+        seqs = {name: seq for seq, name in enumerate(names, len(self.names))}
+        parents = map(self._tree.parent, names)
+        self._parent_seqs += [seqs.get(parent) if parent else None for parent in parents]
+        self.names += names
+        parsed = list(map(parse_name, names))
+        self._parsed += parsed
+        return parsed
 
-    def table(self, stacks: CallStacks, tree: CallTree) -> pa.Table:
+    def add_content(self, recompute: bool | None, given: Sequence[Leaf]) -> None:
+        """Add what the next call holds: its non-tensor arguments often repeat those of another."""
+        key = marshal.dumps(tuple(given), 2)  # as good as equality, and quick
+        if key not in self._texts:
+            self._texts[key] = arguments(dict(given))
+        self.args.append(self._texts[key])
+        self._recompute.append(recompute)
+
+    def table(self) -> pa.Table:
         """Return the rows so far, each with where it came from."""
-        names = self.names
+        names, stacks, tree = self.names, self._stacks, self._tree
         api, call_index, phase, kind, module = (
-            zip(*self.parsed, strict=True) if names else ((),) * 5
+            zip(*self._parsed, strict=True) if names else ((),) * 5
         )
         parents = map(tree.parent, names)
+        optimizer = stacks.optimizer | tree.optimizer
         columns = {
             "seq": pa.array(np.arange(len(names))),
             "name": names,
             "api": api,
             "call_index": call_index,
             "phase": [
-                "optimizer"
-                if stacks.in_optimizer(name) or tree.part_of_step(name) == "optimizer"
-                else by_name
+                "optimizer" if name in optimizer else by_name
                 for name, by_name in zip(names, phase, strict=True)
             ],
             "kind": kind,
@@ -61,10 +74,10 @@ class Calls:
                 own or (_module(parent) if parent else None)
                 for own, parent in zip(module, parents, strict=True)
             ],
-            "parent_seq": self.parent_seqs,
+            "parent_seq": self._parent_seqs,
             "stack": list(map(stacks.text, names)),
             "micro_step": list(map(tree.micro_step, names)),
-            "recompute": self.recompute,
+            "recompute": self._recompute,
             "args": self.args,
             **self._communication(),
         }

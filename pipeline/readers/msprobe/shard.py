@@ -17,19 +17,19 @@ from .communication import Communication, operations, with_world
 from .context import CallStacks, CallTree
 from .folders import RECORDS
 from .json_text import read_records
-from .names import parse_name
+from .names import Name
 from .tensors import Tensors
 from .values import Leaf, leaves
 
 PARAMETER_GRADIENTS = ".parameters_grad"
-SECTIONS = {
-    "input_args": ("input", "input"),
-    "input_kwargs": ("input", "input"),
-    "input": ("input", "input"),
-    "output": ("output", "output"),
-    "parameters": ("parameters", "parameter"),
-}
-"""Section of a record -> first part of the slot, direction."""
+SECTIONS = (
+    ("input_args", "input"),
+    ("input_kwargs", "input"),
+    ("input", "input"),
+    ("output", "output"),
+    ("parameters", "parameters"),
+)
+"""Section of a record, first part of its slots."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ def _read(folder: Path, rank: int) -> MsprobeShard:
     unfinished = ""
     if not damage and not reading.calls.names and header.get("task") != "structure":
         unfinished = f"{RECORDS[0]} holds no record: the process ended before it wrote any"
-    calls = reading.calls.table(CallStacks(folder), reading.tree)
-    return MsprobeShard(calls, reading.tensors.table(), header, damage, unfinished)
+    return MsprobeShard(reading.calls.table(), reading.tensors.table(), header, damage, unfinished)
 
 
 @contextmanager
@@ -87,9 +86,8 @@ class _Reading:
 
     def __init__(self, folder: Path, rank: int) -> None:
         self.rank = rank
-        self.calls = Calls()
+        self.calls = Calls(CallStacks(folder), CallTree(folder))
         self.tensors = Tensors()
-        self.tree = CallTree(folder)
         self.running: Counter[str] = Counter()
 
     def take(self, records: dict[str, Any]) -> None:
@@ -99,54 +97,41 @@ class _Reading:
         anything was computed, and what they hold is what all backward calls added up.
         """
         names = sorted(records, key=lambda name: PARAMETER_GRADIENTS in name)
-        seqs = {name: seq for seq, name in enumerate(names, len(self.calls.names))}
-        parents = map(self.tree.parent, names)
-        self.calls.parent_seqs += [seqs.get(parent) if parent else None for parent in parents]
-        self.calls.names += names
-        for name, seq in seqs.items():
-            self._record(seq, name, records[name])
+        for name, parsed in zip(names, self.calls.add(names), strict=True):
+            self._record(name, parsed, records[name])
 
-    def _record(self, seq: int, name: str, record: Any) -> None:
-        parsed = parse_name(name)
-        body = record if isinstance(record, dict) else {}
-        found, directions = self.tensors.found, self.tensors.directions
+    def _record(self, name: str, parsed: Name, record: Any) -> None:
+        found = self.tensors.found
         first = len(found)
         inputs: list[Leaf] = []  # the non-tensor arguments
         others: list[Leaf] = []
-        for direction, slot, value in _sections(name, record):
-            leaves(value, slot, found, inputs if direction == "input" else others)
-            directions += [direction] * (len(found) - len(directions))
-        roles = ["value"] * (len(found) - first)
+        for slot, value in _sections(name, record):
+            leaves(value, slot, found, inputs if slot == "input" else others)
+        body = record if isinstance(record, dict) else {}
         if parsed.kind == "comm":
             comm = Communication(name.partition(".")[0], parsed.api, body, self.rank)
             batch = operations((*inputs, *others))
-            roles = [comm.role(slot, batch.get(slot)) for slot, _ in found[first:]]
+            for row, (slot, _) in enumerate(found[first:], first):
+                self.tensors.roles[row] = comm.role(slot, batch.get(slot))
             inputs = [(slot, with_world(item) if slot in batch else item) for slot, item in inputs]
-            self.calls.communication[seq] = comm.columns(self.running)
-        self.tensors.roles += roles
-        self.tensors.seqs += [seq] * len(roles)
+            self.calls.communication[len(self.calls.args)] = comm.columns(self.running)
         if body.get("is_nan") is not None:
-            outputs = [row for row in range(first, len(found)) if directions[row] == "output"]
+            outputs = [row for row in range(first, len(found)) if found[row][0][:6] == "output"]
             self.tensors.overflow.update(dict.fromkeys(outputs, bool(body["is_nan"])))
-        self.calls.parsed.append(parsed)
-        self.calls.recompute.append(body.get("is_recompute"))
-        self.calls.add_arguments(dict(inputs))
+        self.tensors.counts.append(len(found) - first)
+        self.calls.add_content(body.get("is_recompute"), inputs)
 
 
-def _sections(name: str, record: Any) -> list[tuple[str, str, Any]]:
-    """Return direction, first part of the slot, and content of everything in a record."""
+def _sections(name: str, record: Any) -> list[tuple[str, Any]]:
+    """Return first part of the slot, and content, of everything in a record."""
     if name.endswith(".debug"):
-        return [("output", "output", record)]
+        return [("output", record)]
     if not isinstance(record, dict):
         return []
     if PARAMETER_GRADIENTS in name:
         return [
             # one gradient each, in a list of one
-            ("gradient", f"gradient.{of}", grad[0] if isinstance(grad, list) and grad else grad)
+            (f"gradient.{of}", grad[0] if isinstance(grad, list) and grad else grad)
             for of, grad in record.items()
         ]
-    return [
-        (direction, side, record[section])
-        for section, (side, direction) in SECTIONS.items()
-        if section in record
-    ]
+    return [(slot, record[section]) for section, slot in SECTIONS if section in record]

@@ -6,7 +6,7 @@ Max and Min decide what a tensor holds: Norm and Mean overflow alone and are no 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf, nan
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collectors.schema import FLOAT_LIMIT, TENSORS, table
+from collectors.schema import FLOAT_LIMIT, TENSORS, TEXT, table
 
 from .values import Leaf
 
@@ -25,7 +25,7 @@ Marks: TypeAlias = npt.NDArray[np.bool_]
 STATISTICS = ("Max", "Min", "Mean", "Norm")
 RECORDED = pa.struct(
     [
-        ("dtype", pa.dictionary(pa.int32(), pa.string())),
+        ("dtype", TEXT),
         ("shape", pa.list_(pa.int64())),
         *((name, pa.float64()) for name in STATISTICS),
         ("md5", pa.string()),
@@ -37,33 +37,38 @@ LAYOUT = ("device_mesh", "placements", "hsdp_shard_size")
 
 
 class Tensors:
-    """The tensors of one rank while its records are read: lists of one length.
+    """The tensors of one rank while its records are read.
 
-    `overflow` has the rows of which the record says whether they hold a NaN or an infinity.
+    `counts` says how many each call has. `roles` has the rows that are of communication, `overflow`
+    those of which the record says whether they hold a NaN or an infinity.
     """
 
     def __init__(self) -> None:
-        self.seqs: list[int] = []
         self.found: list[Leaf] = []
-        self.directions: list[str] = []
-        self.roles: list[str] = []
+        self.counts: list[int] = []
+        self.roles: dict[int, str] = {}
         self.overflow: dict[int, bool] = {}
 
     def table(self) -> pa.Table:
         """Return the rows so far."""
         items = [item for _, item in self.found]
         recorded = _recorded(items)
-        dtypes, codes = _short_dtypes(recorded.field("dtype"))
-        limits = np.array([FLOAT_LIMIT.get(dtype, nan) for dtype in dtypes])
+        slots = pa.array([slot for slot, _ in self.found], TEXT)
+        dtypes = _renamed(recorded.field("dtype"), _short_dtype)
+        limits = np.array([FLOAT_LIMIT.get(dtype, nan) for dtype in dtypes.dictionary.to_pylist()])
+        limits = limits[dtypes.indices.to_numpy()]
+        roles = ["value"] * len(items)
+        for row, role in self.roles.items():
+            roles[row] = role
         columns = {
-            "seq": self.seqs,
-            "slot": [slot for slot, _ in self.found],
-            "direction": self.directions,
-            "role": self.roles,
-            "dtype": pa.DictionaryArray.from_arrays(codes, pa.array(dtypes, pa.string())),
+            "seq": pa.array(np.repeat(np.arange(len(self.counts)), self.counts)),
+            "slot": slots,
+            "direction": _renamed(slots, _direction),
+            "role": roles,
+            "dtype": dtypes,
             "shape": recorded.field("shape"),
             "numel": pa.array(_products(recorded.field("shape"))),
-            **statistics(recorded, items, limits[codes], self.overflow),
+            **statistics(recorded, items, limits, self.overflow),
             "checksum": recorded.field("md5"),
             "requires_grad": recorded.field("requires_grad"),
             "layout": [_layout(item) if len(item) > 8 else None for item in items],
@@ -135,12 +140,24 @@ def _recorded(items: Sequence[Mapping[str, Any]]) -> pa.StructArray:
     return pa.array(plain, RECORDED)
 
 
-def _short_dtypes(recorded: pa.DictionaryArray) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Return `float32` for torch.float32, Float32 or mindspore.float32, and who has which."""
-    short = [dtype.rpartition(".")[2].lower() for dtype in recorded.dictionary.to_pylist()]
-    distinct = list(dict.fromkeys(short))
-    places = np.array([distinct.index(dtype) for dtype in short], np.int32)
-    return distinct, places[recorded.indices.to_numpy()]
+def _renamed(texts: pa.DictionaryArray, rename: Callable[[str], str]) -> pa.DictionaryArray:
+    """Return texts under other names; several may get the same one."""
+    names = list(map(rename, texts.dictionary.to_pylist()))
+    distinct = list(dict.fromkeys(names))
+    places = np.array([distinct.index(name) for name in names], np.int32)
+    codes = places[texts.indices.to_numpy()]
+    return pa.DictionaryArray.from_arrays(codes, pa.array(distinct, pa.string()))
+
+
+def _short_dtype(dtype: str) -> str:
+    """Return `float32` for torch.float32, Float32 or mindspore.float32."""
+    return dtype.rpartition(".")[2].lower()
+
+
+def _direction(slot: str) -> str:
+    """Return `parameter` for parameters.weight."""
+    first = slot.partition(".")[0]
+    return "parameter" if first == "parameters" else first
 
 
 def _products(lists: pa.ListArray) -> npt.NDArray[np.int64]:
