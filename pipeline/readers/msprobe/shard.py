@@ -105,33 +105,32 @@ class _Reading:
         first = len(found)
         inputs: list[Leaf] = []  # the non-tensor arguments
         others: list[Leaf] = []
-        for slot, value in _sections(name, record):
-            leaves(value, slot, found, inputs if slot == "input" else others)
         body = record if isinstance(record, dict) else {}
+        if name.endswith(".debug"):
+            leaves(record, "output", found, others)
+        elif PARAMETER_GRADIENTS in name:
+            for of, grad in body.items():  # one gradient each, in a list of one
+                one = grad[0] if isinstance(grad, list) and grad else grad
+                leaves(one, f"gradient.{of}", found, others)
+        else:
+            for section, slot in SECTIONS:
+                if section in body:
+                    leaves(body[section], slot, found, inputs if slot == "input" else others)
         if parsed.kind == "comm":
             comm = Communication(name.partition(".")[0], parsed.api, body, self.rank)
-            batch = operations((*inputs, *others))
-            for row, (slot, _) in enumerate(found[first:], first):
-                self.tensors.roles[row] = comm.role(slot, batch.get(slot))
-            inputs = [(slot, with_world(item) if slot in batch else item) for slot, item in inputs]
-            self.calls.communication[len(self.calls.args)] = comm.columns(self.running)
+            inputs = self._communication(comm, first, inputs, others)
         if body.get("is_nan") is not None:
             outputs = [row for row in range(first, len(found)) if found[row][0][:6] == "output"]
             self.tensors.overflow.update(dict.fromkeys(outputs, bool(body["is_nan"])))
         self.tensors.counts.append(len(found) - first)
         self.calls.add_content(body.get("is_recompute"), inputs)
 
-
-def _sections(name: str, record: Any) -> list[tuple[str, Any]]:
-    """Return first part of the slot, and content, of everything in a record."""
-    if name.endswith(".debug"):
-        return [("output", record)]
-    if not isinstance(record, dict):
-        return []
-    if PARAMETER_GRADIENTS in name:
-        return [
-            # one gradient each, in a list of one
-            (f"gradient.{of}", grad[0] if isinstance(grad, list) and grad else grad)
-            for of, grad in record.items()
-        ]
-    return [(slot, record[section]) for section, slot in SECTIONS if section in record]
+    def _communication(
+        self, comm: Communication, first: int, inputs: list[Leaf], others: list[Leaf]
+    ) -> list[Leaf]:
+        """Add what the next call and its tensors have of communication; return its arguments."""
+        batch = operations((*inputs, *others))
+        for row, (slot, _) in enumerate(self.tensors.found[first:], first):
+            self.tensors.roles[row] = comm.role(slot, batch.get(slot))
+        self.calls.communication[len(self.calls.args)] = comm.columns(self.running)
+        return [(slot, with_world(item) if slot in batch else item) for slot, item in inputs]

@@ -7,6 +7,7 @@ P2POp.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -22,11 +23,11 @@ def leaves(value: Any, slot: str, tensors: list[Leaf], others: list[Leaf]) -> No
     A P2POp gives itself and its tensor, both under the slot of the operation.
     """
     if isinstance(value, list):
-        for place, part in enumerate(value):
+        for place, part in zip(_places(slot, len(value)), value, strict=True):
             if isinstance(part, dict) and "dtype" in part and "shape" in part:  # nearly always
-                tensors.append((f"{slot}.{place}", part))
+                tensors.append((place, part))
             else:
-                leaves(part, f"{slot}.{place}", tensors, others)
+                leaves(part, place, tensors, others)
     elif not isinstance(value, dict):
         others.append((slot, value))
     elif "dtype" in value and "shape" in value:
@@ -40,6 +41,11 @@ def leaves(value: Any, slot: str, tensors: list[Leaf], others: list[Leaf]) -> No
     else:
         for key, part in value.items():
             leaves(part, f"{slot}.{key}", tensors, others)
+
+
+@lru_cache(maxsize=1024)
+def _places(slot: str, count: int) -> list[str]:
+    return [f"{slot}.{place}" for place in range(count)]
 
 
 def arguments(items: dict[str, Any]) -> str | None:
