@@ -43,7 +43,7 @@ def leaves(value: Any, slot: str, tensors: list[Leaf], others: list[Leaf]) -> No
             leaves(part, f"{slot}.{key}", tensors, others)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _places(slot: str, count: int) -> list[str]:
     return [f"{slot}.{place}" for place in range(count)]
 
