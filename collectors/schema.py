@@ -9,7 +9,7 @@ sql/schema.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -102,37 +102,37 @@ FLOAT_LIMIT = {
 """Largest finite value by dtype (IEEE 754-2019; bfloat16 after Intel's numerics definition)."""
 
 
+def table(
+    schema: pa.Schema, columns: Mapping[str, Sequence[Any] | pa.Array], rows: int
+) -> pa.Table:
+    """Return columns as a table of a schema; a column that is not given is NULL in all rows."""
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name)
+        if column is None:
+            column = pa.nulls(rows, field.type)
+        elif not isinstance(column, pa.Array):
+            column = pa.array(column, field.type)
+        arrays.append(column)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
 class Rows:
-    """Rows of one table under way.
+    """Rows of one table under way: CALLS or TENSORS."""
 
-    Args:
-        schema: CALLS or TENSORS.
-        names: the columns that will be given; every other column becomes NULL.
-    """
-
-    def __init__(self, schema: pa.Schema, names: Sequence[str]) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._names = names
         self._rows: list[tuple[Any, ...]] = []
         self.add = self._rows.append
-        """Append one row: a tuple with a value for each of `names`, in their order."""
+        """Append one row: a tuple with a value for each column, in their order."""
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def table(self) -> pa.Table:
         """Return the rows so far."""
-        values = zip(*self._rows) if self._rows else ([] for _ in self._names)
-        columns = dict(zip(self._names, values))
-        return pa.Table.from_arrays(
-            [
-                pa.array(columns[field.name], field.type)
-                if field.name in columns
-                else pa.nulls(len(self._rows), field.type)
-                for field in self._schema
-            ],
-            schema=self._schema,
-        )
+        columns = dict(zip(self._schema.names, zip(*self._rows)))
+        return table(self._schema, columns, len(self._rows))
 
     def clear(self) -> None:
         """Forget all rows."""

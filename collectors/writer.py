@@ -51,8 +51,8 @@ class ShardWriter:
         before_part: Callable[[], None] = lambda: None,
     ) -> None:
         self._before_part = before_part
-        self._calls = Rows(CALLS, CALLS.names)
-        self._tensors = Rows(TENSORS, TENSORS.names)
+        self._calls = Rows(CALLS)
+        self._tensors = Rows(TENSORS)
         self._parts = PartWriter(dump, step=step, rank=rank, run=run)
         self._part_rows = part_rows
         self._lock = threading.RLock()

@@ -18,7 +18,7 @@ STANDARD = set(sys.stdlib_module_names)
 MAY = {
     "collectors": {"pyarrow", "torch"},
     "analyzers": set(),
-    "pipeline/readers": {"pyarrow", "numpy", "ml_dtypes", "yaml", "collectors"},
+    "pipeline/readers": {"pyarrow", "numpy", "ml_dtypes", "yaml", "jiter", "collectors"},
     "pipeline": {
         *("pyarrow", "duckdb", "jinja2", "ml_dtypes", "numba", "numpy", "polars", "ray"),
         *("tqdm", "xlsxwriter"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -123,9 +123,18 @@ class Communication:
             self.root = other
         self._is_root = self.root is None or self.root == rank
 
-    def role(self, slot: str) -> str:
-        """Return value, buffer or echo for the tensor in `slot` ("input.0", "output.1.3")."""
+    def role(self, slot: str, operation: str | None = None) -> str:
+        """Return value, buffer or echo for a tensor.
+
+        Args:
+            slot: "input.0", "output.1.3".
+            operation: of the P2POp that it belongs to: a receive fills its tensor, a send reads it.
+        """
         side, _, place = slot.partition(".")
+        if operation:
+            if "recv" in operation:
+                return "buffer" if side == "input" else "value"
+            return "value" if side == "input" else "echo"
         place = place.partition(".")[0]
         if self.operation is _UNKNOWN:
             return "value"
@@ -183,15 +192,22 @@ class Communication:
         return self.group_ranks[place] if self.group_ranks else place
 
 
-def batch_role(slot_is_input: bool, operation: str) -> str:
-    """Return the role of a P2POp's tensor: a receive fills its tensor, a send reads it."""
-    if "recv" in operation:
-        return "buffer" if slot_is_input else "value"
-    return "value" if slot_is_input else "echo"
+def operations(items: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """Return slot -> operation of the P2POps among recorded items."""
+    return {
+        slot: str(item.get("op"))
+        for slot, item in items
+        if isinstance(item, dict) and "class_type" in item
+    }
+
+
+def with_world(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a P2POp with the ranks of its group; None where its id does not tell."""
+    return item | {"group_ranks": _world_of(str(item.get("group_id")))}
 
 
 @lru_cache(maxsize=256)
-def world_of(group_id: str) -> list[int] | None:
+def _world_of(group_id: str) -> list[int] | None:
     """Return ranks 0 to n-1 if `group_id` is msprobe's id of such a group, else None.
 
     The id is the CRC-32 of the text of the rank list, eight hexadecimal digits.

@@ -13,7 +13,6 @@ _FRAME = re.compile(
 )
 _OWN = "/msprobe/"  # older versions list their own frames too
 _OPTIMIZER = ("/torch/optim/", "/mindspore/nn/optim/", "/mindspore/mint/optim/")
-_PARTS_OF_STEP = {"optimizer": "optimizer", "clip_grad": "clip_grad"}
 
 
 def stack_groups(folder: Path) -> list[tuple[list[str], list[Any]]]:
@@ -27,24 +26,20 @@ def stack_groups(folder: Path) -> list[tuple[list[str], list[Any]]]:
 
 
 class CallStacks:
-    """Call stacks by record name."""
+    """Call stacks by record name; `optimizer` has the calls that an optimizer made."""
 
     def __init__(self, folder: Path) -> None:
         self._text: dict[str, str] = {}
-        self._optimizer: set[str] = set()
+        self.optimizer: set[str] = set()
         for names, frames in stack_groups(folder):
             text = "\n".join(short_frame(str(frame)) for frame in frames if _OWN not in str(frame))
             self._text.update(dict.fromkeys(names, text))
             if any(place in text for place in _OPTIMIZER):
-                self._optimizer.update(names)
+                self.optimizer.update(names)
 
     def text(self, name: str) -> str | None:
         """Return the frames, innermost first, one a line; None when none was recorded."""
         return self._text.get(name)
-
-    def in_optimizer(self, name: str) -> bool:
-        """Tell whether an optimizer made this call."""
-        return name in self._optimizer
 
 
 def short_frame(frame: str) -> str:
@@ -57,7 +52,7 @@ def short_frame(frame: str) -> str:
 
 
 class CallTree:
-    """Which call encloses which, the micro step, and what the optimizer or clipping made."""
+    """Which call encloses which, the micro step, and what the optimizer made."""
 
     def __init__(self, folder: Path) -> None:
         self._parent: dict[str, str | None] = {}
@@ -69,6 +64,7 @@ class CallTree:
                     self._micro_step[name] = micro_step
             if parent is None or isinstance(parent, str):
                 self._parent[name] = parent or None
+        self.optimizer = {name for name, parent in self._parent.items() if parent == "optimizer"}
 
     def parent(self, name: str) -> str | None:
         """Return the enclosing record's name; None at the root or when it was not recorded."""
@@ -77,8 +73,3 @@ class CallTree:
     def micro_step(self, name: str) -> int | None:
         """Return the micro step, from 0; None when it was not recorded."""
         return self._micro_step.get(name)
-
-    def part_of_step(self, name: str) -> str | None:
-        """Return `optimizer` or `clip_grad` for calls made inside of them, else None."""
-        parent = self._parent.get(name)
-        return _PARTS_OF_STEP.get(parent) if parent else None
