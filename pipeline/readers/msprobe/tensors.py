@@ -34,6 +34,7 @@ RECORDED = pa.struct(
     ]
 )
 LAYOUT = ("device_mesh", "placements", "hsdp_shard_size")
+_LAYOUT_KEYS = frozenset(LAYOUT)
 
 
 class Tensors:
@@ -71,7 +72,7 @@ class Tensors:
             **statistics(recorded, items, limits, self.overflow),
             "checksum": recorded.field("md5"),
             "requires_grad": recorded.field("requires_grad"),
-            "layout": [_layout(item) if len(item) > 8 else None for item in items],
+            "layout": list(map(_layout, items)),
         }
         if recorded.field("data_name").null_count < len(items):
             columns["value_path"] = [_value_path(item.get("data_name")) for item in items]
@@ -195,8 +196,9 @@ def _number(value: Any) -> float | None:
 
 
 def _layout(item: Mapping[str, Any]) -> str | None:
-    found = {key: item[key] for key in LAYOUT if key in item}
-    return json.dumps(found) if found else None
+    if _LAYOUT_KEYS.isdisjoint(item):
+        return None
+    return json.dumps({key: item[key] for key in LAYOUT if key in item})
 
 
 def _value_path(saved: str | None) -> str | None:
