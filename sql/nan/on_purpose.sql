@@ -13,12 +13,17 @@
 --          edges       one row per way of such a value into a later call, from nan/edges
 -- params:  none
 -- returns: step BIGINT, rank BIGINT, seq BIGINT, manner VARCHAR
-WITH RECURSIVE reached AS (
+WITH RECURSIVE near AS (  -- few ranks have such a call, and the others need not be followed
+  SELECT e.*
+  FROM edges AS e
+  SEMI JOIN given USING (rank)
+),
+reached AS (
   SELECT step, rank, seq FROM given
   UNION
   SELECT e.step, e.rank, e.seq
   FROM reached AS f
-  JOIN edges AS e
+  JOIN near AS e
     ON e.rank = f.rank AND e.producer_step = f.step AND e.producer_seq = f.seq
     AND e.fate = 'carries'
   JOIN bad_calls AS b ON b.step = e.step AND b.rank = e.rank AND b.seq = e.seq
@@ -37,7 +42,7 @@ mixed AS (  -- calls among them that also read a bad value from elsewhere, and w
   UNION
   SELECT f.step, f.rank, f.seq
   FROM mixed AS m
-  JOIN edges AS e ON e.rank = m.rank AND e.producer_step = m.step AND e.producer_seq = m.seq
+  JOIN near AS e ON e.rank = m.rank AND e.producer_step = m.step AND e.producer_seq = m.seq
   JOIN reached AS f ON f.rank = e.rank AND f.step = e.step AND f.seq = e.seq
 ),
 pure AS (

@@ -14,9 +14,16 @@
 WITH asked AS (
   SELECT step, rank, seq FROM on_purpose WHERE manner <> 'turned'
 ),
+readers AS (
+  SELECT DISTINCT r.step, r.rank, r.seq
+  FROM asked AS a
+  JOIN bad_reads AS r
+    ON r.source = 'made' AND r.rank = a.rank AND r.producer_step = a.step AND r.producer_seq = a.seq
+),
 read_besides AS (
   SELECT DISTINCT r.step, r.rank, r.seq
-  FROM bad_reads AS r
+  FROM readers
+  JOIN bad_reads AS r USING (step, rank, seq)
   LEFT JOIN asked AS a
     ON r.source = 'made' AND a.rank = r.rank AND a.step = r.producer_step AND a.seq = r.producer_seq
   WHERE a.seq IS NULL
