@@ -9,26 +9,7 @@
 -- params:  none
 -- returns: step BIGINT, instance VARCHAR, what VARCHAR, ranks BIGINT[], calls VARCHAR[],
 --          brought VARCHAR[]
-WITH brought AS (
-  SELECT
-    *,
-    CASE api
-      WHEN '_all_gather_base' THEN 'all_gather_into_tensor'
-      WHEN '_reduce_scatter_base' THEN 'reduce_scatter_tensor'
-      ELSE api
-    END AS op,
-    CASE
-      WHEN point_to_point THEN size_of(coalesce(shape, fill_shape))::VARCHAR
-      WHEN api = 'broadcast' THEN fill_shape::VARCHAR
-      WHEN api IN (
-          'all_reduce', 'reduce', 'all_gather_into_tensor', '_all_gather_base',
-          'reduce_scatter_tensor', '_reduce_scatter_base'
-        ) THEN shape::VARCHAR
-    END AS size
-  FROM members
-  WHERE recorded
-),
-disagreeing AS (
+WITH disagreeing AS (
   SELECT
     step,
     instance,
@@ -37,7 +18,25 @@ disagreeing AS (
       WHEN min(dtype) <> max(dtype) THEN 'dtype'
       ELSE 'shape'
     END AS what
-  FROM brought
+  FROM (
+    SELECT
+      *,
+      CASE api
+        WHEN '_all_gather_base' THEN 'all_gather_into_tensor'
+        WHEN '_reduce_scatter_base' THEN 'reduce_scatter_tensor'
+        ELSE api
+      END AS op,
+      CASE
+        WHEN point_to_point THEN size_of(coalesce(shape, fill_shape))::VARCHAR
+        WHEN api = 'broadcast' THEN fill_shape::VARCHAR
+        WHEN api IN (
+            'all_reduce', 'reduce', 'all_gather_into_tensor', '_all_gather_base',
+            'reduce_scatter_tensor', '_reduce_scatter_base'
+          ) THEN shape::VARCHAR
+      END AS size
+    FROM members
+    WHERE recorded
+  )
   GROUP BY step, instance
   HAVING (NOT bool_or(point_to_point) AND min(op) <> max(op))
     OR min(dtype) <> max(dtype)
@@ -47,10 +46,11 @@ SELECT
   d.step,
   d.instance,
   d.what,
-  list(b.rank ORDER BY b.rank) AS ranks,
-  list(b.name ORDER BY b.rank) AS calls,
-  list(concat(b.dtype, coalesce(b.shape, b.fill_shape)::VARCHAR) ORDER BY b.rank) AS brought
+  list(m.rank ORDER BY m.rank) AS ranks,
+  list(m.name ORDER BY m.rank) AS calls,
+  list(concat(m.dtype, coalesce(m.shape, m.fill_shape)::VARCHAR) ORDER BY m.rank) AS brought
 FROM disagreeing AS d
-JOIN brought AS b USING (step, instance)
+JOIN members AS m USING (step, instance)
+WHERE m.recorded
 GROUP BY d.step, d.instance, d.what
 ORDER BY d.step, d.instance
