@@ -22,6 +22,8 @@ from .files import Files
 from .saved_tensor import SavedTensor, Storage
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+PICKLE = b"\x80"
+"""The first byte of a pickle, but for the text form that no version of torch wrote."""
 GIT_LFS = b"version https://git-lfs"
 
 KnownTensors = Mapping[str, Any]
@@ -73,7 +75,15 @@ def _read(path: str | bytes, start: int, content: memoryview) -> Saved:
         return _read_zip(path, start, content)
     if head == GIT_LFS:
         raise ReadError("is a pointer of git-lfs, not the file; fetch it with: git lfs pull")
-    return _read_legacy(path, start, content)
+    try:
+        return _read_legacy(path, start, content)
+    except ReadError:
+        if head[:1] == PICKLE:
+            raise
+        raise ReadError(
+            f"is no checkpoint: it begins with {head[:12]!r}, as no file of torch.save, "
+            "safetensors, MindSpore or NumPy does"
+        ) from None
 
 
 def _read_zip(path: str | bytes, start: int, content: memoryview) -> Saved:

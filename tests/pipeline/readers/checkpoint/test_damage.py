@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import shutil
 import tarfile
@@ -51,3 +52,24 @@ def test_flipped_and_cut_bytes(tmp_path: Path, name: str) -> None:
             if attempt % 5 == 0:
                 assert result["verdict"] != "same"
     assert all(told)
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello\n", b"{}", b"\x7fELF\x02\x01", b"<html><body>404</body>"]
+)
+def test_what_is_no_checkpoint_is_told_by_its_first_bytes(tmp_path: Path, content: bytes) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(content)
+    result = compare(tmp_path / "a", tmp_path / "b")
+    assert result["verdict"] == "unknown"
+    texts = [warning["text"] for warning in result["warnings"]]
+    assert len(texts) == 2
+    assert all(f"is no checkpoint: it begins with {content[:12]!r}" in text for text in texts)
+
+
+def test_a_pickle_that_is_cut_off_is_told_as_one(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(pickle.dumps({"weight": [1.5] * 9})[:-20])
+    result = compare(tmp_path / "a", tmp_path / "b")
+    assert result["verdict"] == "unknown"
+    assert all("its pickle cannot be read" in warning["text"] for warning in result["warnings"])
