@@ -1,6 +1,6 @@
 """Tree reduction: the answers of some batches become those of one, where the workers are.
 
-A driver that took in the answers of thousands of batches one by one would open eight files of each,
+A driver that took in the answers of thousands of batches one by one would open seven files of each,
 and read the ranks of a group once for every batch that names it.
 """
 
