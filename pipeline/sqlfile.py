@@ -46,7 +46,7 @@ class SqlFile:
         reads: table -> the file whose result it is; None for a table given from outside.
         params: parameter -> SQL type.
         returns: column -> SQL type, in order.
-        distinct: of equal rows that several tasks give, one is kept.
+        merge: `distinct` where one is kept of equal rows that several tasks give; else nothing.
         text: the whole file; runs as it stands.
     """
 
@@ -57,7 +57,7 @@ class SqlFile:
     reads: dict[str, str | None]
     params: dict[str, str]
     returns: dict[str, str]
-    distinct: bool
+    merge: str
     text: str
 
     @property
@@ -95,7 +95,7 @@ def load(name: str) -> SqlFile:
         reads=_reads(fields.get("reads", "")),
         params=dict(_PARAM.findall(fields.get("params", ""))),
         returns=dict(_COLUMN.findall(" ".join(fields.get("returns", "").split()))),
-        distinct=fields.get("merge") == "distinct",
+        merge=fields.get("merge", ""),
         text=text,
     )
 
@@ -116,6 +116,8 @@ def check(file: SqlFile) -> None:
     where = f"sql/{file.name}.sql"
     if file.scope not in ("rank", "run", "lib"):
         raise SqlFileError(f"{where}: scope must be rank, run or lib, not {file.scope!r}")
+    if file.merge not in ("", "distinct"):
+        raise SqlFileError(f"{where}: merge must be distinct or left out, not {file.merge!r}")
     try:
         statements = duckdb.extract_statements(file.text)
     except duckdb.Error as error:

@@ -245,7 +245,7 @@ class Store:
 
     def _packed(self, name: str, files: Sequence[str]) -> duckdb.DuckDBPyRelation:
         rows = self.con.read_parquet(list(files))
-        return rows.distinct() if load(name).distinct else rows
+        return rows.distinct() if load(name).merge == "distinct" else rows
 
     def lock(self, folder: Path) -> None:
         """Leave nothing but reading below `folder`: for SQL that a user wrote."""

@@ -176,6 +176,7 @@ class TestLoader:
         [
             ("-- x/z: one row.\nSELECT 1", "first line must begin"),
             ("-- x/y: one row.\nSELECT 1", "scope must be"),
+            (HEAD.format("none") + "-- merge: sum\nSELECT 1", "merge must be"),
             (HEAD.format("none") + "SELECT 1; SELECT 2", "2 statements"),
             (HEAD.format("none") + "DELETE FROM t", "DELETE statement, expected SELECT"),
             (HEAD.format("none") + "SELECT $p", r"declares parameters \[\]"),
