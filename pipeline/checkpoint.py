@@ -6,7 +6,6 @@ crossrank checkpoint A B --optimizer
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -33,7 +32,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the command; return its exit code: 2 when a file was unsafe, broken or missing."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy reads it once; workers are ours
     from .checkpoint_compare import Question, compare_checkpoints, explain_checkpoint, local_engine
     from .checkpoint_text import checkpoint_text
 

@@ -9,6 +9,7 @@ from typing import Any
 from .engine import Engine, Failure
 from .progress import Progress
 from .reduction import reduced
+from .sqlfile import load
 from .store import Store
 from .tasks import WANTED, Batch, run_batch
 from .work import Work
@@ -83,7 +84,7 @@ class RunDatabase:
             for batch, failure in [(b, f) for b, f in failed if b not in several] + lost:
                 self._add_failed(batch, failure)
         for name in questions:
-            self.store.final(name)
+            self.store.final(load(name).table)
 
     def _run(
         self, stage: str, batches: Sequence[Batch]

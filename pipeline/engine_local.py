@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -23,15 +26,17 @@ class LocalEngine:
     Args:
         workers: tasks that run at the same time; one runs in the caller's own thread.
         processes: whether workers are processes.
+        forked: whether these are copies of this one, made at once: they import nothing anew, and
+            have none of its threads, so they must not use DuckDB. Only where `may_fork`.
     """
 
     name = "local"
     placed: Mapping[str, int] = {}
 
-    def __init__(self, workers: int, *, processes: bool = False) -> None:
+    def __init__(self, workers: int, *, processes: bool = False, forked: bool = False) -> None:
         self.workers = workers
         self._processes = processes
-        self._pool: Executor | None = None
+        self._pool: Executor | None = _forked(workers) if forked and workers > 1 else None
 
     def map(
         self,
@@ -76,6 +81,33 @@ class LocalEngine:
         # not fork: this process has threads of DuckDB
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(self.workers, mp_context=context)
+
+
+def may_fork() -> bool:
+    """Tell whether a copy of this process would work: no other thread may hold a lock in it."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _forked(workers: int) -> Executor:
+    """Return copies of this process that wait for tasks."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    gc.freeze()  # collecting would copy the memory of all that is shared
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    pool.submit(int)  # makes all of them, before this process starts threads
+    return pool
+
+
+def _end_with_parent() -> None:
+    """Leave it to the parent to be interrupted, and end when it is killed."""
+    import ctypes
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:

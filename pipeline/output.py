@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -70,14 +70,21 @@ class ResultFolder:
         if table not in self._saved:
             self._saved[table] = self._beside.submit(self._store.save, table, file, self._con)
 
-    def write(self, result: Mapping[str, Any]) -> None:
-        """Write result.json, report.html and what is not saved yet, and put all in place."""
+    def write(
+        self, result: Mapping[str, Any], more: Callable[[], Mapping[str, bytes]] = dict
+    ) -> None:
+        """Write result.json, report.html and what is not saved yet, and put all in place.
+
+        `more` gives further files, by name; it is asked when all others are written.
+        """
         for table in self._store.tables():
             self._begin(table)
         (self._folder / RESULT).write_text(strict_json(result))
         for saved in self._saved.values():
             saved.result()
         (self._folder / REPORT).write_text(draw(result, self._folder))
+        for name, content in more().items():
+            (self._folder / name).write_bytes(content)
         self._out.mkdir(exist_ok=True)
         _replace(self._out, self._folder)
 

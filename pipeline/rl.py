@@ -9,21 +9,29 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
-from .engine_local import LocalEngine
+from .engine_local import LocalEngine, may_fork
 from .errors import UsageError
 from .options import add_common, out_folder, say, share
 from .output import ResultFolder, exit_code, strict_json
 from .render_rl import rl_text
-from .rl_analysis import Sides, compare_collections, rl_store
+from .rl_analysis import (
+    Sides,
+    judge_collections,
+    measure_collections,
+    rl_store,
+)
 from .rl_nodes import open_on_nodes
-from .rl_sheets import sheet_rows, write_sheets
+from .rl_sheets import sheet_files, sheet_rows
 from .settings import cpu_count
 
+PIECE_BYTES = 8 * 2**20
+"""What a worker is worth its start for."""
 PROCESS_BYTES = 4 * 2**30
-"""From this size on, processes are worth their start; below, threads, which NumPy lets run."""
+"""From this size on, so are processes that import everything anew, rather than threads."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,6 +53,7 @@ def run(args: Namespace) -> int:
     if bool(args.pair) == bool(args.b):
         raise UsageError("give two collections (rl A B), or one with --pair KEY_A KEY_B")
     say(args, f"pipeline.rl from {Path(__file__).resolve()}")
+    out = out_folder(args)
     on_cluster = on_ray(args.engine, args.address)
     engine: Engine = LocalEngine(1)
     if on_cluster:
@@ -53,28 +62,34 @@ def run(args: Namespace) -> int:
     b = open_on_nodes(args.b, args.step, engine) if args.b else a
     sides = Sides(a, b, tuple(args.pair) if args.pair else None)
     if not on_cluster:
-        engine = _local_engine(args.workers or cpu_count(), sides)
+        engine = _local_engine(args.workers, sides)
     statements: list[str] = []
-    out = out_folder(args)
     explain = statements.append if args.explain else None
-    with rl_store(share(args, 1), explain) as store, ResultFolder(out, store) as folder:
-        result = compare_collections(sides, store, engine)
+    with (
+        closing(engine),
+        rl_store(share(args, 1), explain) as store,
+        ResultFolder(out, store) as folder,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        setting = measure_collections(sides, store, engine)
         if args.explain:
+            judge_collections(sides, setting, store, engine)
             sys.stdout.write("\n".join(statements))
             return 0
-        sheets = sheet_rows(store)
-        with ThreadPoolExecutor(1) as beside:  # Python writes sheets while DuckDB writes tables
-            written = beside.submit(write_sheets, out, sheets)
-            folder.write(result)
-            written.result()
+        here = LocalEngine(1) if on_cluster else engine
+        sheets = beside.submit(sheet_files, sheet_rows(store), here)
+        result = judge_collections(sides, setting, store, engine)
+        folder.write(result, sheets.result)
     sys.stdout.write(strict_json(result) + "\n" if args.json else rl_text(result, out))
     return exit_code(_as_found(result["verdict"]), args.fail_on)
 
 
-def _local_engine(workers: int, sides: Sides) -> Engine:
-    """Return threads, or processes where there is enough to do to pay for their start."""
+def _local_engine(asked: int | None, sides: Sides) -> Engine:
+    """Return one with processes where they are cheap, or there is much to do; else with threads."""
     size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
-    return LocalEngine(workers, processes=size > PROCESS_BYTES)
+    workers = asked or max(1, min(cpu_count(), size // PIECE_BYTES))
+    forked = may_fork()
+    return LocalEngine(workers, processes=forked or size > PROCESS_BYTES, forked=forked)
 
 
 def _as_found(verdict: str) -> str:

@@ -61,20 +61,33 @@ def compare_collections(sides: Sides, store: Store, engine: Engine) -> dict[str,
     Raises:
         DumpError: a part cannot be read.
     """
-    try:
-        _fill(store, INDEXED, engine, index_parts, _index_tasks(sides, engine))
-        _check_pair(store, sides)
-        match = choose_match(store, one_dump=sides.keys is not None)
-        setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
-        store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
-        tasks = _measure_tasks(sides, setting, _pairs(store), engine)
-        _fill(store, MEASURED, engine, measure, tasks)
-        result = rl_diff(store, setting)
-        worst = store.rows("rl/worst_samples")
-        shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
-        _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine, show_sample, shown)
-    finally:
-        engine.close()
+    return judge_collections(sides, measure_collections(sides, store, engine), store, engine)
+
+
+def measure_collections(sides: Sides, store: Store, engine: Engine) -> Setting:
+    """Fill the tables of `store`; return how the sides are joined and what is compared.
+
+    Raises:
+        DumpError: a part cannot be read.
+    """
+    _fill(store, INDEXED, engine, index_parts, _index_tasks(sides, engine))
+    _check_pair(store, sides)
+    match = choose_match(store, one_dump=sides.keys is not None)
+    setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
+    store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
+    tasks = _measure_tasks(sides, setting, _pairs(store), engine)
+    _fill(store, MEASURED, engine, measure, tasks)
+    return setting
+
+
+def judge_collections(
+    sides: Sides, setting: Setting, store: Store, engine: Engine
+) -> dict[str, Any]:
+    """Return the result document of what was measured."""
+    result = rl_diff(store, setting)
+    worst = store.rows("rl/worst_samples")
+    shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
+    _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine, show_sample, shown)
     return {"tool": "rl", "schema": 1, "a": str(sides.a.path), "b": str(sides.b.path), **result}
 
 
@@ -119,12 +132,15 @@ def _fill(
             _add(store, held)
             size = 0
     _add(store, held)
+    for table in tables:
+        store.final(table)
 
 
 def _add(store: Store, held: list[dict[str, pa.Table]]) -> None:
     """Add what is held to the tables, in one piece each, and forget it."""
     for table in held[0] if held else ():
-        store.add_arrow(table, pa.concat_tables([tables[table] for tables in held]))
+        rows = pa.concat_tables([tables[table] for tables in held])
+        store.add_arrow(table, rows.combine_chunks())  # DuckDB takes long over each chunk
     held.clear()
 
 

@@ -122,10 +122,8 @@ class Layout:
         value = self.samples.get("response_mask")
         if value is None or len(value.shape) != 2:
             return None
-        mask: Array = value.array != 0
-        if value.lengths is not None:
-            mask &= within(value.lengths, value.shape[1])
-        return mask
+        mask: Array = value.array.astype(bool, copy=False)
+        return mask if value.lengths is None else mask & within(value.lengths, value.shape[1])
 
     @cached_property
     def prompts(self) -> tuple[Array, Array] | None:
@@ -192,7 +190,7 @@ def frequent(ids: Array) -> int | None:
 
 def _last(mask: Array) -> Array:
     """Return one more than the last place of each row that is not 0; 0 when all are, [n]."""
-    marked = mask != 0
+    marked = mask.astype(bool, copy=False)
     width = marked.shape[1]
     if not width:
         return np.zeros(len(marked), dtype=np.int64)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
+from .engine import Engine, Failure, reason_of
+from .errors import InternalError
 from .store import Store
 
 COLUMNS = {
@@ -30,6 +32,13 @@ COLUMNS = {
 }
 """Column of rl/array_rows -> head of the sheet; the first twelve are msprobe's, in its order."""
 
+OPTIONS = {
+    "in_memory": True,
+    "nan_inf_to_errors": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+}
+"""Names that users gave stay texts."""
 
 Sheets = Mapping[str, Sequence[Sequence[Any]]]
 """Key, as the user of A called it -> rows."""
@@ -43,26 +52,31 @@ def sheet_rows(store: Store) -> Sheets:
     return found
 
 
-def write_sheets(out: Path, sheets: Sheets) -> list[Path]:
-    """Write {key}.xlsx for each key into `out`; return the files."""
+def sheet_files(sheets: Sheets, engine: Engine) -> dict[str, bytes]:
+    """Return {key}.xlsx -> its content for each key."""
+    files = {}
+    for (name, _), content in engine.map(sheet, sheets.items()):
+        if isinstance(content, Failure):
+            raise InternalError(f"the sheet of {name} was not made: {reason_of(content)}")
+        files[f"{file_name(name)}.xlsx"] = content
+    return files
+
+
+def sheet(named: tuple[str, Sequence[Sequence[Any]]]) -> bytes:
+    """Return the Excel file of a key and its rows; runs in a worker."""
     import xlsxwriter
 
-    out.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, rows in sheets.items():
-        file = out / f"{file_name(name)}.xlsx"
-        temporary = file.with_name(f".{file.name}")
-        with xlsxwriter.Workbook(temporary, {"in_memory": True, "nan_inf_to_errors": True}) as book:
-            sheet = book.add_worksheet("Sheet1")
-            sheet.write_row(0, 0, COLUMNS.values(), book.add_format({"bold": True}))
-            for number, row in enumerate(rows, 1):
-                sheet.write_row(number, 0, row)
-            sheet.freeze_panes(1, 0)
-            sheet.autofilter(0, 0, len(rows), len(COLUMNS) - 1)
-            sheet.autofit()
-        temporary.replace(file)
-        written.append(file)
-    return written
+    _, rows = named
+    file = BytesIO()
+    with xlsxwriter.Workbook(file, OPTIONS) as book:
+        page = book.add_worksheet("Sheet1")
+        page.write_row(0, 0, COLUMNS.values(), book.add_format({"bold": True}))
+        for number, row in enumerate(rows, 1):
+            page.write_row(number, 0, row)
+        page.freeze_panes(1, 0)
+        page.autofilter(0, 0, len(rows), len(COLUMNS) - 1)
+        page.autofit()
+    return file.getvalue()
 
 
 def file_name(name: str) -> str:

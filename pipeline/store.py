@@ -193,12 +193,12 @@ class Store:
                 f"sql/{name}.sql fails on data that can be read: {error}"
             ) from error
         self._known.add(file.table)
-        self.final(name)
+        self.final(file.table)
 
-    def final(self, name: str) -> None:
-        """Say that the rows of a question are all there."""
+    def final(self, table: str) -> None:
+        """Say that the rows of a table are all there."""
         if self.when_final and self._schema == "main":
-            self.when_final(load(name).table)
+            self.when_final(table)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of one question, in its order."""

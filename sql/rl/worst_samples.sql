@@ -10,6 +10,12 @@
 --          k3 DOUBLE, clipped BIGINT, tokens_a BIGINT, tokens_b BIGINT, first_difference BIGINT,
 --          a_part BIGINT, a_micro BIGINT, a_place BIGINT, b_part BIGINT, b_micro BIGINT,
 --          b_place BIGINT
+WITH worst AS (
+  SELECT key, pair
+  FROM pair_values
+  WHERE sum_k3 IS NOT NULL AND n > 0 AND pair NOT IN (SELECT pair FROM pairs WHERE padding)
+  QUALIFY row_number() OVER (PARTITION BY key ORDER BY max_abs DESC, pair) <= 100
+)
 SELECT
   v.key,
   v.pair,
@@ -34,9 +40,8 @@ SELECT
   p.b_part,
   p.b_micro,
   p.b_place
-FROM pair_values AS v
+FROM worst
+JOIN pair_values AS v USING (key, pair)
 JOIN pairs AS p USING (pair)
 LEFT JOIN pair_facts AS f USING (pair)
-WHERE v.sum_k3 IS NOT NULL AND v.n > 0 AND NOT p.padding
-QUALIFY row_number() OVER (PARTITION BY v.key ORDER BY v.max_abs DESC, v.pair) <= 100
 ORDER BY v.key, v.max_abs DESC, v.pair

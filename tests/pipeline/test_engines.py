@@ -6,6 +6,9 @@ import io
 import os
 import random
 import resource
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +93,42 @@ def test_a_worker_that_dies_is_told_of(kind: str, request: pytest.FixtureRequest
     assert isinstance(done[2], Failure)
     assert "died" in done[2].reason or "crashed" in done[2].reason
     assert set(done) == {0, 1, 2, 3}
+
+
+def test_copies_of_this_process_work_too() -> None:
+    engine = LocalEngine(2, processes=True, forked=True)
+    assert dict(engine.map(double, range(20))) == {n: 2 * n for n in range(20)}
+    done = dict(engine.map(die_at_two, range(4)))
+    engine.close()
+    assert isinstance(done[2], Failure)
+    assert "died" in done[2].reason
+
+
+def test_copies_end_with_a_process_that_is_killed() -> None:
+    program = """
+import os, signal
+from pipeline.engine_local import LocalEngine
+list(LocalEngine(2, forked=True).map(abs, range(8)))
+children = open(f"/proc/self/task/{os.getpid()}/children").read()
+print(children, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    children = [int(pid) for pid in killed.stdout.split()]
+    assert len(children) == 2
+    deadline = time.monotonic() + 10
+    while any(running(pid) for pid in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(running(pid) for pid in children)
+
+
+def running(pid: int) -> bool:
+    """Tell whether a process is there and no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 def faulty_dump(folder: Path, ranks: int = 6) -> Path:
