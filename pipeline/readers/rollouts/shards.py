@@ -116,6 +116,8 @@ def _rows(file: str, keys: Collection[str] | None) -> list[Row]:
         return []
     opened = pq.ParquetFile(pa.OSFile(file), metadata=footer, pre_buffer=False)
     table = opened.read_row_groups(groups, use_threads=False)
+    if "codec" not in table.column_names:  # earlier files hold the elements as they are
+        table = table.append_column("codec", pa.nulls(len(table), pa.string()))
     columns = (table.column(name) for name in ROLLOUTS.names)
     whole = (_bytes(c) if c.type == DATA else c.to_pylist() for c in columns)
     return list(zip(*whole, strict=True))
