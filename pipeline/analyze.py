@@ -13,6 +13,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from .analysis import analyze_dump, explain_analysis, run_store
+from .interrupts import interruptible
 from .options import add_common, open_for_engine, out_folder, say, share, unfinished
 from .output import ResultFolder, exit_code, strict_json
 from .render_text import analyze_text
@@ -48,6 +49,7 @@ def run(args: Namespace) -> int:
     work = unfinished(out)
     try:
         with (
+            interruptible(),
             run_store(dump, share(args, 1), nan_only=args.nan_only) as store,
             ResultFolder(out, store) as folder,
         ):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 
 from collectors.errors import CrossrankError
+
+from .interrupts import end_at_sigterm, interruptible
 
 COMMANDS = {
     "analyze": "where NaN and infinities were born, and how they reached every rank",
@@ -31,14 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if argv is None else argv)
     gc.set_threshold(50_000)  # many objects, few cycles: looking for these took a 20th of the time
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_at_sigterm()
     try:
-        if given[:1] in (["-f"], ["--framework"]):
-            from .msprobe_commands import run_msprobe_command
-
-            return run_msprobe_command(given)
-        args = _parser(given[:1]).parse_args(given)
-        return int(import_module(f"{__package__}.{args.command}").run(args))
+        with interruptible():
+            return _run(given)
     except CrossrankError as error:
         print(f"crossrank: {error}", file=sys.stderr)
         return 2
@@ -47,9 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _interrupt(number: int, frame: object) -> None:
-    """End as Ctrl-C does: `ray job stop` and schedulers send SIGTERM first."""
-    raise KeyboardInterrupt
+def _run(given: list[str]) -> int:
+    if given[:1] in (["-f"], ["--framework"]):
+        from .msprobe_commands import run_msprobe_command
+
+        return run_msprobe_command(given)
+    args = _parser(given[:1]).parse_args(given)
+    return int(import_module(f"{__package__}.{args.command}").run(args))
 
 
 def _parser(asked: list[str]) -> ArgumentParser:

@@ -18,6 +18,7 @@ from itertools import islice
 from collectors.errors import CrossrankError
 
 from .engine import Failure, Item, Result, anywhere, failure_of
+from .interrupts import interruptible
 
 
 class LocalEngine:
@@ -112,7 +113,8 @@ def _end_with_parent() -> None:
 
 def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:
     try:
-        return task(item)
+        with interruptible():
+            return task(item)
     except CrossrankError:
         raise  # the user's to mend: ends the run
     except Exception as error:
