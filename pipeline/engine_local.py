@@ -28,7 +28,7 @@ class LocalEngine:
         workers: tasks that run at the same time; one runs in the caller's own thread.
         processes: whether workers are processes.
         forked: whether these are copies of this one, made at once: they import nothing anew, and
-            have none of its threads, so they must not use DuckDB. Only where `may_fork`.
+            have none of its threads, so no database may be open yet. Only where `may_fork`.
     """
 
     name = "local"

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from .engine import Engine, on_ray, ray_engine
-from .engine_local import LocalEngine
+from .engine_local import LocalEngine, may_fork
 from .nodes import SCHEME, open_nodes
 from .settings import Limits, cpu_count, limits
 from .shards import Dump, open_dump
@@ -91,7 +91,8 @@ def open_engine(args: Namespace, dump: Dump) -> tuple[Engine, Limits | None]:
     ranks = len({shard.rank for shard in dump.shards})
     pieces = sum(shard.bytes for shard in dump.shards) // (JSON_PIECE if json else PARQUET_PIECE)
     workers = args.workers or max(1, min(cpu_count(), ranks, pieces))
-    return LocalEngine(workers, processes=json), share(args, workers)
+    engine = LocalEngine(workers, processes=json, forked=json and may_fork())
+    return engine, share(args, workers)
 
 
 def unfinished(out: Path) -> Path:

@@ -54,6 +54,22 @@ def error_of(done: subprocess.CompletedProcess[str]) -> str:
 
 
 class TestAnalyze:
+    @pytest.mark.parametrize("kind", ["shards", "msprobe"])
+    def test_any_number_of_workers_gives_the_same_result(
+        self, kind: str, dump: Path, tmp_path: Path
+    ) -> None:
+        """JSON is read by processes, which begin as copies of the command's."""
+        source = dump if kind == "shards" else ROOT / "examples" / "tp2_dp2_log_of_zero"
+        results = []
+        for workers in (1, 2, 3):
+            out = tmp_path / str(workers)
+            done = module("analyze", source, "--out", out, "--workers", workers)
+            assert done.returncode == 0, done.stderr
+            assert f"{workers} task" in done.stderr
+            results.append(json.loads((out / "result.json").read_text()))
+        assert results[0]["verdict"] == "found"
+        assert results[0] == results[1] == results[2]
+
     def test_the_answer_comes_first(self, dump: Path, tmp_path: Path) -> None:
         done = module("analyze", dump, "--out", tmp_path / "out")
         assert done.returncode == 0
