@@ -18,12 +18,7 @@ from .errors import UsageError
 from .options import add_common, out_folder, say, share
 from .output import ResultFolder, exit_code, strict_json
 from .render_rl import rl_text
-from .rl_analysis import (
-    Sides,
-    judge_collections,
-    measure_collections,
-    rl_store,
-)
+from .rl_analysis import Sides, judge_collections, measure_collections, rl_store
 from .rl_nodes import open_on_nodes
 from .rl_sheets import sheet_files, sheet_rows
 from .settings import cpu_count

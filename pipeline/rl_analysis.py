@@ -55,15 +55,6 @@ def rl_store(limits: Limits, explain: Callable[[str], None] | None = None) -> St
     return Store(limits, {"match_by": "place", "one_run": False, "eps": 2.0**-8}, explain)
 
 
-def compare_collections(sides: Sides, store: Store, engine: Engine) -> dict[str, Any]:
-    """Return the result document of CONTRACT section 2; the tables behind it are in `store`.
-
-    Raises:
-        DumpError: a part cannot be read.
-    """
-    return judge_collections(sides, measure_collections(sides, store, engine), store, engine)
-
-
 def measure_collections(sides: Sides, store: Store, engine: Engine) -> Setting:
     """Fill the tables of `store`; return how the sides are joined and what is compared.
 
@@ -83,7 +74,7 @@ def measure_collections(sides: Sides, store: Store, engine: Engine) -> Setting:
 def judge_collections(
     sides: Sides, setting: Setting, store: Store, engine: Engine
 ) -> dict[str, Any]:
-    """Return the result document of what was measured."""
+    """Return the result document of CONTRACT section 2; the tables behind it are in `store`."""
     result = rl_diff(store, setting)
     worst = store.rows("rl/worst_samples")
     shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)

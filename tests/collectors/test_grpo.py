@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine_local import LocalEngine
-from pipeline.rl_analysis import Sides, compare_collections, rl_store
+from pipeline.rl_analysis import Sides, judge_collections, measure_collections, rl_store
 from pipeline.rl_collection import open_collection
 from pipeline.settings import limits
 
@@ -18,7 +18,8 @@ def compared(a: Path, b: Path | None = None, keys: tuple[str, str] | None = None
     left = open_collection(a)
     with rl_store(limits(1)) as store:
         sides = Sides(left, open_collection(b) if b else left, keys)
-        return compare_collections(sides, store, LocalEngine(1))
+        setting = measure_collections(sides, store, LocalEngine(1))
+        return judge_collections(sides, setting, store, LocalEngine(1))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import duckdb
 import pytest
 
 from pipeline.checkpoint_compare import TABLES
@@ -81,9 +82,9 @@ class Question:
         for row in rows:
             values = [WORDS.get(word, word) for word in row.split()]
             assert len(values) == len(names), row
-            marks = ", ".join(f"?::{kinds[name]}" for name in names)
-            quoted = ", ".join(f'"{name}"' for name in names)
-            self._store.con.execute(f"INSERT INTO {table} ({quoted}) VALUES ({marks})", values)
+            given = dict(zip(names, values, strict=True))
+            cells = [duckdb.ConstantExpression(given.get(n)).cast(k) for n, k in kinds.items()]
+            self._store.con.sql("SELECT 1").select(*cells).insert_into(table)
         return self
 
     def rows(self, columns: str = "") -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.engine import Engine
 from pipeline.engine_local import LocalEngine
-from pipeline.rl_analysis import Sides, compare_collections, rl_store
+from pipeline.rl_analysis import Sides, judge_collections, measure_collections, rl_store
 from pipeline.rl_collection import open_collection
 from pipeline.settings import limits
 from pipeline.store import Store
@@ -60,7 +60,9 @@ def compare(stores: list[Store]) -> Compare:
         stores.append(rl_store(limits(1)))
         left = open_collection(a)
         sides = Sides(left, open_collection(b) if b else left, keys)
-        return compare_collections(sides, stores[-1], engine or LocalEngine(1))
+        chosen = engine or LocalEngine(1)
+        setting = measure_collections(sides, stores[-1], chosen)
+        return judge_collections(sides, setting, stores[-1], chosen)
 
     return compared
 

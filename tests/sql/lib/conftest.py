@@ -25,7 +25,7 @@ def call(connection) -> Any:
     """Return what a macro gives: call("dtype_limit", "float16")."""
 
     def call(macro: str, *values: Any) -> Any:
-        marks = ", ".join("?" for _ in values)
-        return connection.execute(f"SELECT {macro}({marks})", list(values)).fetchone()[0]
+        answer = duckdb.FunctionExpression(macro, *map(duckdb.ConstantExpression, values))
+        return connection.sql("SELECT 1").select(answer).fetchall()[0][0]
 
     return call
