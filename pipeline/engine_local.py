@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -13,12 +13,16 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
+from importlib import import_module
 from itertools import islice
 
 from collectors.errors import CrossrankError
 
 from .engine import Failure, Item, Result, anywhere, failure_of
 from .interrupts import interruptible
+
+KEPT_BYTES = 32 * 2**20
+"""Memory that a copy keeps for its next array: fresh pages cost as much as a pass over them."""
 
 
 class LocalEngine:
@@ -29,15 +33,23 @@ class LocalEngine:
         processes: whether workers are processes.
         forked: whether these are copies of this one, made at once: they import nothing anew, and
             have none of its threads, so no database may be open yet. Only where `may_fork`.
+        early: modules that copies import while the caller opens its database.
     """
 
     name = "local"
     placed: Mapping[str, int] = {}
 
-    def __init__(self, workers: int, *, processes: bool = False, forked: bool = False) -> None:
+    def __init__(
+        self,
+        workers: int,
+        *,
+        processes: bool = False,
+        forked: bool = False,
+        early: Sequence[str] = (),
+    ) -> None:
         self.workers = workers
         self._processes = processes
-        self._pool: Executor | None = _forked(workers) if forked and workers > 1 else None
+        self._pool: Executor | None = _forked(workers, early) if forked and workers > 1 else None
 
     def map(
         self,
@@ -89,26 +101,32 @@ def may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _forked(workers: int) -> Executor:
+def _forked(workers: int, early: Sequence[str]) -> Executor:
     """Return copies of this process that wait for tasks."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     gc.freeze()  # collecting would copy the memory of all that is shared
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(workers, context, _begin, (early,))
     pool.submit(int)  # makes all of them, before this process starts threads
     return pool
 
 
-def _end_with_parent() -> None:
-    """Leave it to the parent to be interrupted, and end when it is killed."""
+def _begin(early: Sequence[str]) -> None:
+    """Leave it to the parent to be interrupted, end when it is killed, and get ready."""
     import ctypes
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    c = ctypes.CDLL(None)
+    c.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if hasattr(c, "mallopt"):  # of glibc
+        c.mallopt(-1, KEPT_BYTES)  # M_TRIM_THRESHOLD
+        c.mallopt(-3, KEPT_BYTES)  # M_MMAP_THRESHOLD
+    for module in early:
+        import_module(module)
 
 
 def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:

@@ -28,6 +28,9 @@ PIECE_BYTES = 8 * 2**20
 PROCESS_BYTES = 4 * 2**30
 """From this size on, so are processes that import everything anew, rather than threads."""
 
+EARLY = ("numpy.ma", "xlsxwriter")
+"""What tasks need besides what this process has."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command line."""
@@ -84,7 +87,8 @@ def _local_engine(asked: int | None, sides: Sides) -> Engine:
     size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
     workers = asked or max(1, min(cpu_count(), size // PIECE_BYTES))
     forked = may_fork()
-    return LocalEngine(workers, processes=forked or size > PROCESS_BYTES, forked=forked)
+    processes = forked or size > PROCESS_BYTES
+    return LocalEngine(workers, processes=processes, forked=forked, early=EARLY)
 
 
 def _as_found(verdict: str) -> str:

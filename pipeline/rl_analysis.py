@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,12 +96,33 @@ def _fill(
     work: Callable[[Any], dict[str, pa.Table]],
     items: Sequence[Any],
 ) -> None:
-    """Make tables of what tasks bring, in the order of the items, whenever they are done."""
-    for table, columns in tables.items():
-        store.fill(table, columns, [])
+    """Make tables of what tasks bring, in the order of the items.
+
+    Rows that fit in memory stay the Arrow rows that they are; of more, the database makes its own.
+    """
+    held: list[dict[str, pa.Table]] = []
+    size, taken_in = 0, False
+    for result in _results(engine, work, items):
+        held.append(result)
+        size += sum(rows.nbytes for rows in result.values())
+        if size > HELD_BYTES:
+            _take_in(store, tables, held, made=taken_in)
+            size, taken_in = 0, True
+    if taken_in or not held:
+        _take_in(store, tables, held, made=taken_in)
+    else:
+        for table, columns in tables.items():
+            store.keep(table, columns, _joined(held, table))
+    for table in tables:
+        store.final(table)
+
+
+def _results(
+    engine: Engine, work: Callable[[Any], dict[str, pa.Table]], items: Sequence[Any]
+) -> Iterator[dict[str, pa.Table]]:
+    """Yield what each item gives, in their order, whenever they are done."""
     sent: list[Any] = []
     done: dict[int, dict[str, pa.Table]] = {}
-    held: list[dict[str, pa.Table]] = []
 
     def ready() -> Iterator[Any]:
         for item in items:
@@ -109,30 +130,36 @@ def _fill(
             sent.append(replace(item, fetched=files) if files else item)
             yield sent[-1]
 
-    added = size = 0
+    given = 0
     for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
         if isinstance(result, Failure):
             raise DumpError(f"{item} could not be compared: {reason_of(result)}")
         done[id(item)] = result
-        while added < len(sent) and id(sent[added]) in done:
-            held.append(done.pop(id(sent[added])))
-            size += sum(rows.nbytes for rows in held[-1].values())
-            sent[added] = None  # its files may be large
-            added += 1
-        if size > HELD_BYTES:
-            _add(store, held)
-            size = 0
-    _add(store, held)
-    for table in tables:
-        store.final(table)
+        while given < len(sent) and id(sent[given]) in done:
+            yield done.pop(id(sent[given]))
+            sent[given] = None  # its files may be large
+            given += 1
 
 
-def _add(store: Store, held: list[dict[str, pa.Table]]) -> None:
-    """Add what is held to the tables, in one piece each, and forget it."""
-    for table in held[0] if held else ():
-        rows = pa.concat_tables([tables[table] for tables in held])
-        store.add_arrow(table, rows.combine_chunks())  # DuckDB takes long over each chunk
+def _take_in(
+    store: Store,
+    tables: Mapping[str, Mapping[str, str]],
+    held: list[dict[str, pa.Table]],
+    *,
+    made: bool,
+) -> None:
+    """Add what is held to tables of the database, and forget it."""
+    for table, columns in tables.items():
+        if not made:
+            store.fill(table, columns, [])
+        if held:
+            store.add_arrow(table, _joined(held, table))
     held.clear()
+
+
+def _joined(held: Sequence[Mapping[str, pa.Table]], table: str) -> pa.Table:
+    """Return the rows of a table in one piece: DuckDB takes long over each chunk."""
+    return pa.concat_tables([tables[table] for tables in held]).combine_chunks()
 
 
 def _check_pair(store: Store, sides: Sides) -> None:

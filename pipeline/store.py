@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import weakref
@@ -15,7 +14,8 @@ import duckdb
 
 from .errors import InternalError, SqlFileError
 from .settings import Limits
-from .sqlfile import SqlFile, load
+from .sqlfile import load
+from .statements import as_values, bound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,7 +106,7 @@ class Store:
         self._create(table, columns)
         self.add(table, values)
         if self._explain:
-            self._explain(_as_values(table, columns, values))
+            self._explain(as_values(table, columns, values))
 
     def add(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
         """Add a few rows to a table."""
@@ -119,6 +119,19 @@ class Store:
     def add_arrow(self, table: str, rows: pa.Table) -> None:
         """Add Arrow rows, with the columns of a table that is there, to it."""
         self.con.from_arrow(rows).insert_into(table)
+
+    def keep(self, table: str, columns: Mapping[str, str], rows: pa.Table) -> None:
+        """Make Arrow rows readable as a table, without a copy of them.
+
+        Args:
+            table: its name.
+            columns: column -> SQL type, in order: those of the rows.
+            rows: stay in memory until the store is closed.
+        """
+        if self._explain:
+            self._explain(as_values(table, columns, []))
+        self.con.from_arrow(rows).create_view(table)
+        self._known.add(table)
 
     @contextmanager
     def inside(self, schema: str) -> Iterator[None]:
@@ -271,28 +284,3 @@ class Store:
         kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         self.con.execute("CREATE TABLE " + table + " (" + kinds + ")")
         self._known.add(table)
-
-
-def bound(file: SqlFile, params: Mapping[str, Any]) -> str:
-    """Return a question as statements to paste into a DuckDB shell, with values for parameters."""
-    text = file.text
-    for name, value in params.items():
-        text = re.sub(rf"\${name}\b", _literal(value), text)
-    macros = "".join(f"{load(macro).text.rstrip()};\n" for macro in file.uses)
-    return f"{macros}CREATE TABLE {file.table} AS\n{text.rstrip()};\n"
-
-
-def _as_values(table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return statements that make a small table, row by row."""
-    kinds = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
-    made = f"CREATE TABLE {table} ({kinds});\n"
-    values = ",\n  ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-    return made + (f"INSERT INTO {table} VALUES\n  {values};\n" if values else "")
-
-
-def _literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    return str(value)

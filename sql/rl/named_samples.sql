@@ -23,15 +23,24 @@ WITH named AS (
     CASE $match_by WHEN 'ids' THEN sample WHEN 'place' THEN place END AS known
   FROM samples
 ),
+filled_up AS (
+  SELECT side, step, name, known
+  FROM named
+  GROUP BY ALL
+  HAVING count(*) > 1 AND min(counted) = 0 AND max(counted) > 0
+),
 keyed AS (
   SELECT
-    *,
-    coalesce(known::VARCHAR, 'response ' || coalesce(response_text, response)) AS key,
-    known IS NOT NULL AS numbered,
-    coalesce(counted = 0, false)
-      AND max(coalesce(counted, 0)) OVER (PARTITION BY side, step, name, known) > 0
-      AND count(*) OVER (PARTITION BY side, step, name, known) > 1 AS padding
+    named.*,
+    coalesce(named.known::VARCHAR, 'response ' || coalesce(response_text, response)) AS key,
+    named.known IS NOT NULL AS numbered,
+    coalesce(counted = 0, false) AND (filled_up.side IS NOT NULL) AS padding
   FROM named
+  LEFT JOIN filled_up
+    ON named.side = filled_up.side
+    AND named.step = filled_up.step
+    AND named.name IS NOT DISTINCT FROM filled_up.name
+    AND named.known IS NOT DISTINCT FROM filled_up.known
 )
 SELECT
   side, part, step, rank, micro, place, uid, sample, prompt, prompt_text, response, response_text,

@@ -10,32 +10,31 @@
 --          a_part BIGINT, a_rank BIGINT, a_micro BIGINT, a_place BIGINT,
 --          b_part BIGINT, b_rank BIGINT, b_micro BIGINT, b_place BIGINT,
 --          same_prompt BOOLEAN, same_text BOOLEAN, prompt UBIGINT
-WITH first_pass AS (
-  SELECT a AS a, b AS b
-  FROM named_samples AS a
-  JOIN named_samples AS b
+WITH listed AS MATERIALIZED (
+  SELECT row_number() OVER () AS row, * FROM named_samples
+),
+first_pass AS (
+  SELECT a.row AS a, b.row AS b
+  FROM listed AS a
+  JOIN listed AS b
     ON a.step = b.step AND a.name = b.name AND a.key = b.key AND a.turn = b.turn
   WHERE a.side = 'a' AND b.side = 'b' AND NOT a.padding AND NOT b.padding
 ),
 rest AS (
   SELECT
-    s AS s,
+    row, side, step, name,
     row_number() OVER (PARTITION BY side, step, name ORDER BY rank, micro, place) AS turn
-  FROM named_samples AS s
+  FROM listed
   WHERE NOT padding
     AND NOT numbered
-    AND (side, part, micro, place) NOT IN (
-      SELECT (a.side, a.part, a.micro, a.place) FROM first_pass
-      UNION ALL
-      SELECT (b.side, b.part, b.micro, b.place) FROM first_pass
-    )
+    AND row NOT IN (SELECT a FROM first_pass UNION ALL SELECT b FROM first_pass)
 ),
 second_pass AS (
-  SELECT a.s AS a, b.s AS b
+  SELECT a.row AS a, b.row AS b
   FROM rest AS a
   JOIN rest AS b
-    ON a.s.step = b.s.step AND a.s.name = b.s.name AND a.turn = b.turn
-  WHERE a.s.side = 'a' AND b.s.side = 'b'
+    ON a.step = b.step AND a.name = b.name AND a.turn = b.turn
+  WHERE a.side = 'a' AND b.side = 'b'
 )
 SELECT
   row_number() OVER (ORDER BY a.step, a.rank, a.micro, a.place, b.rank, b.micro, b.place) - 1
@@ -55,5 +54,7 @@ SELECT
   coalesce(a.prompt = b.prompt, a.prompt_text = b.prompt_text) AS same_prompt,
   a.response_text = b.response_text AS same_text,
   coalesce(a.prompt, a.prompt_text) AS prompt
-FROM (FROM first_pass UNION ALL FROM second_pass)
+FROM (FROM first_pass UNION ALL FROM second_pass) AS joined
+JOIN listed AS a ON a.row = joined.a
+JOIN listed AS b ON b.row = joined.b
 ORDER BY pair
