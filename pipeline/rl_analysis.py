@@ -158,8 +158,7 @@ def _take_in(
 
 
 def _joined(held: Sequence[Mapping[str, pa.Table]], table: str) -> pa.Table:
-    """Return the rows of a table in one piece: DuckDB takes long over each chunk."""
-    return pa.concat_tables([tables[table] for tables in held]).combine_chunks()
+    return pa.concat_tables([tables[table] for tables in held])
 
 
 def _check_pair(store: Store, sides: Sides) -> None:

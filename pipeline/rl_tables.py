@@ -181,13 +181,16 @@ class Rows:
         return pa.Table.from_arrays(columns, names=list(self._columns))
 
     def _column(self, name: str, arrow: pa.DataType) -> pa.Array:
-        parts = [block.get(name) for block in self._blocks]
-        if all(part is None for part in parts):
+        parts: list[Any] = [block.get(name) for block in self._blocks]
+        kinds = {type(part) for part in parts}
+        if kinds <= {type(None)}:
             return pa.nulls(sum(self._sizes), arrow)
-        if any(isinstance(part, list) for part in parts):
+        if kinds == {np.ndarray}:
+            return pa.array(_concatenated(parts, arrow), arrow)
+        if list in kinds:
             whole = zip(parts, self._sizes, strict=True)
             return pa.array([one for part, size in whole for one in part or [None] * size], arrow)
-        if not any(isinstance(part, (np.ndarray, tuple)) for part in parts):
+        if not kinds & {np.ndarray, tuple}:
             repeated = (
                 pa.repeat(pa.scalar(part, arrow), size)
                 for part, size in zip(parts, self._sizes, strict=True)
@@ -202,11 +205,12 @@ class Rows:
             numbers, absent = part if isinstance(part, tuple) else (part, part is None)
             data.append(np.zeros(size, bool) if numbers is None else numbers)
             nulls.append(absent)
-        whole = np.concatenate(data, dtype=arrow.to_pandas_dtype(), casting="unsafe")
-        if not any(one is not False for one in nulls):
-            return pa.array(whole, arrow)
-        mask = np.empty(len(whole), bool)
+        mask = np.empty(sum(self._sizes), bool)
         ends = np.cumsum(self._sizes).tolist()
         for absent, start, end in zip(nulls, (0, *ends), ends, strict=False):
             mask[start:end] = absent
-        return pa.array(whole, arrow, mask=mask, from_pandas=False)
+        return pa.array(_concatenated(data, arrow), arrow, mask=mask, from_pandas=False)
+
+
+def _concatenated(parts: list[npt.NDArray[Any]], arrow: pa.DataType) -> npt.NDArray[Any]:
+    return np.concatenate(parts, dtype=arrow.to_pandas_dtype(), casting="unsafe")

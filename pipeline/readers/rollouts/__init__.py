@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from .part import Packed, Part, Value
-from .text_files import find_text_files
-from .torch_files import find_torch_files
 
 __all__ = ["Packed", "Part", "Value", "find_parts", "part_keys", "read_config", "read_part"]
+
+MODULES = ("shards", "single_save", "text_files", "torch_files")
+"""Each finds parts under a path, and reads those that it found; the first that finds any."""
 
 
 def find_parts(path: Path) -> list[Part]:
     """Return what a path holds of RL data, by step, then rank; empty when there is nothing."""
-    from .shards import find_shards
-    from .single_save import find_single_save
-
-    for find in (find_shards, find_single_save, find_text_files, find_torch_files):
-        parts = find(path)
+    for module in MODULES:
+        parts: list[Part] = _reader(module).find(path)
         if parts:
             return sorted(parts, key=lambda part: (part.step, part.rank, part.files))
     return []
@@ -38,16 +37,18 @@ def read_part(part: Part, keys: Collection[str] | None = None) -> list[Value]:
     Raises:
         ReadError: a file cannot be read, or would have to run code to be read.
     """
-    module = import_module(f"{__package__}.{part.module}")
-    values: list[Value] = module.read(part, keys)
+    values: list[Value] = _reader(part.module).read(part, keys)
     return values
 
 
 def part_keys(part: Part) -> set[str]:
     """Return the canonical names of what a part holds, without reading its numbers if possible."""
-    module = import_module(f"{__package__}.{part.module}")
-    found: set[str] = module.keys(part)
+    found: set[str] = _reader(part.module).keys(part)
     return found
+
+
+def _reader(module: str) -> Any:
+    return import_module(f"{__package__}.{module}")
 
 
 def read_config(path: Path) -> dict[str, object]:

@@ -66,7 +66,7 @@ class PackedNumbers(Packed):
         return self.dtype, self.codec, self.shape, self.data.size
 
 
-def find_shards(path: Path) -> list[Part]:
+def find(path: Path) -> list[Part]:
     """Return a part for each step and rank with rollout files."""
     found = []
     for (step, rank), folder in shard_dirs(path).items() if path.is_dir() else ():

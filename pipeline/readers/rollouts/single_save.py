@@ -29,7 +29,7 @@ SUFFIX, FIRST_VERSION = ".npy", b"\x93NUMPY\x01\x00"
 _STEP, _RANK, _MICRO = (re.compile(rf"{name}(\d+)$") for name in ("step", "rank", "micro_step"))
 
 
-def find_single_save(path: Path) -> list[Part]:
+def find(path: Path) -> list[Part]:
     """Return a part for each step and rank of a folder that holds `data/`."""
     found: dict[tuple[int, int], list[str]] = defaultdict(list)
     for key in _folders(path / "data"):

@@ -28,7 +28,7 @@ PLACES = ("rank", "micro_step", "step")
 Row = dict[str, Any]
 
 
-def find_text_files(path: Path) -> list[Part]:
+def find(path: Path) -> list[Part]:
     """Return a part for each step and rank that a file, or the files of a folder, hold."""
     files = [path] if path.is_file() else sorted(path.rglob("*.jsonl")) + _parquet(path)
     found: dict[tuple[int, int], set[str]] = {}

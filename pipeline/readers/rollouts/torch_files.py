@@ -17,7 +17,7 @@ TRAINERS = (verl, slime, openrlhf, areal, trl)
 SUFFIXES = (".pt", ".pth", ".pkl", ".pickle")
 
 
-def find_torch_files(path: Path) -> list[Part]:
+def find(path: Path) -> list[Part]:
     """Return a part for each file; a step is the number in its name, else its place."""
     files = [path] if path.is_file() else sorted(path.rglob("*"))
     found = [file for file in files if file.suffix in SUFFIXES and file.is_file()]
