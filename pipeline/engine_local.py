@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -13,7 +13,6 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from importlib import import_module
 from itertools import islice
 
 from collectors.errors import CrossrankError
@@ -33,23 +32,15 @@ class LocalEngine:
         processes: whether workers are processes.
         forked: whether these are copies of this one, made at once: they import nothing anew, and
             have none of its threads, so no database may be open yet. Only where `may_fork`.
-        early: modules that copies import while the caller opens its database.
     """
 
     name = "local"
     placed: Mapping[str, int] = {}
 
-    def __init__(
-        self,
-        workers: int,
-        *,
-        processes: bool = False,
-        forked: bool = False,
-        early: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, workers: int, *, processes: bool = False, forked: bool = False) -> None:
         self.workers = workers
         self._processes = processes
-        self._pool: Executor | None = _forked(workers, early) if forked and workers > 1 else None
+        self._pool: Executor | None = _forked(workers) if forked and workers > 1 else None
 
     def map(
         self,
@@ -101,20 +92,20 @@ def may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _forked(workers: int, early: Sequence[str]) -> Executor:
+def _forked(workers: int) -> Executor:
     """Return copies of this process that wait for tasks."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     gc.freeze()  # collecting would copy the memory of all that is shared
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, _begin, (early,))
+    pool = ProcessPoolExecutor(workers, context, _begin)
     pool.submit(int)  # makes all of them, before this process starts threads
     return pool
 
 
-def _begin(early: Sequence[str]) -> None:
-    """Leave it to the parent to be interrupted, end when it is killed, and get ready."""
+def _begin() -> None:
+    """Leave it to the parent to be interrupted, end when it is killed, and keep memory."""
     import ctypes
     import signal
 
@@ -125,8 +116,6 @@ def _begin(early: Sequence[str]) -> None:
     if hasattr(c, "mallopt"):  # of glibc
         c.mallopt(-1, KEPT_BYTES)  # M_TRIM_THRESHOLD
         c.mallopt(-3, KEPT_BYTES)  # M_MMAP_THRESHOLD
-    for module in early:
-        import_module(module)
 
 
 def _attempt(task: Callable[[Item], Result], item: Item) -> Result | Failure:

@@ -15,21 +15,15 @@ from pathlib import Path
 from .engine import Engine, on_ray, ray_engine
 from .engine_local import LocalEngine, may_fork
 from .errors import UsageError
-from .options import add_common, out_folder, say, share
-from .output import ResultFolder, exit_code, strict_json
-from .render_rl import rl_text
-from .rl_analysis import Sides, judge_collections, measure_collections, rl_store
+from .options import add_common, say
 from .rl_nodes import open_on_nodes
-from .rl_sheets import sheet_files, sheet_rows
+from .rl_tasks import Sides, begun, list_samples
 from .settings import cpu_count
 
 PIECE_BYTES = 8 * 2**20
 """What a worker is worth its start for."""
 PROCESS_BYTES = 4 * 2**30
 """From this size on, so are processes that import everything anew, rather than threads."""
-
-EARLY = ("numpy.ma", "xlsxwriter")
-"""What tasks need besides what this process has."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,7 +45,6 @@ def run(args: Namespace) -> int:
     if bool(args.pair) == bool(args.b):
         raise UsageError("give two collections (rl A B), or one with --pair KEY_A KEY_B")
     say(args, f"pipeline.rl from {Path(__file__).resolve()}")
-    out = out_folder(args)
     on_cluster = on_ray(args.engine, args.address)
     engine: Engine = LocalEngine(1)
     if on_cluster:
@@ -61,25 +54,11 @@ def run(args: Namespace) -> int:
     sides = Sides(a, b, tuple(args.pair) if args.pair else None)
     if not on_cluster:
         engine = _local_engine(args.workers, sides)
-    statements: list[str] = []
-    explain = statements.append if args.explain else None
-    with (
-        closing(engine),
-        rl_store(share(args, 1), explain) as store,
-        ResultFolder(out, store) as folder,
-        ThreadPoolExecutor(1) as beside,
-    ):
-        setting = measure_collections(sides, store, engine)
-        if args.explain:
-            judge_collections(sides, setting, store, engine)
-            sys.stdout.write("\n".join(statements))
-            return 0
-        here = LocalEngine(1) if on_cluster else engine
-        sheets = beside.submit(sheet_files, sheet_rows(store), here)
-        result = judge_collections(sides, setting, store, engine)
-        folder.write(result, sheets.result)
-    sys.stdout.write(strict_json(result) + "\n" if args.json else rl_text(result, out))
-    return exit_code(_as_found(result["verdict"]), args.fail_on)
+    with closing(engine), ThreadPoolExecutor(1) as beside:
+        listed = begun(list_samples(sides, engine), beside)
+        from .rl_answer import answer  # loads DuckDB, which takes as long as listing the samples
+
+        return answer(args, sides, listed, engine, beside)
 
 
 def _local_engine(asked: int | None, sides: Sides) -> Engine:
@@ -87,12 +66,7 @@ def _local_engine(asked: int | None, sides: Sides) -> Engine:
     size = sum(part.bytes for side in (sides.a, sides.b) for part in side.parts)
     workers = asked or max(1, min(cpu_count(), size // PIECE_BYTES))
     forked = may_fork()
-    processes = forked or size > PROCESS_BYTES
-    return LocalEngine(workers, processes=processes, forked=forked, early=EARLY)
-
-
-def _as_found(verdict: str) -> str:
-    return "found" if verdict == "different" else verdict
+    return LocalEngine(workers, processes=forked or size > PROCESS_BYTES, forked=forked)
 
 
 if __name__ == "__main__":

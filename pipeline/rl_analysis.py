@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,13 @@ import pyarrow as pa
 from analyzers.rl_diff import rl_diff
 from analyzers.rl_setting import Setting, choose_match, choose_setting
 
-from .engine import Engine, Failure, reason_of
+from .engine import Engine
 from .errors import DumpError
 from .readers.rollouts import Part
-from .rl_collection import Collection
-from .rl_index import index_parts, index_tasks
-from .rl_measure import MEASURED, MeasureTask, measure
-from .rl_nodes import fetched, node_of
-from .rl_shown import show_sample, show_tasks
+from .rl_measure import MEASURED, MeasureTask
+from .rl_shown import show_tasks
 from .rl_tables import KEYS, SAMPLES, SHOWN_TOKENS
+from .rl_tasks import Sides, Tables, measure_steps, show_samples
 from .settings import Limits
 from .store import Store
 
@@ -35,39 +33,32 @@ PAIR_COLUMNS = ("pair", "a_part", "a_micro", "a_place", "b_part", "b_micro", "b_
 INDEXED = {"samples": SAMPLES, "keys": KEYS}
 
 
-@dataclass(frozen=True)
-class Sides:
-    """What is compared.
-
-    Args:
-        a: one side.
-        b: the other; the same as `a` when two keys of one run are compared.
-        keys: of A and of B, when they are given; else None.
-    """
-
-    a: Collection
-    b: Collection
-    keys: tuple[str, str] | None = None
-
-
 def rl_store(limits: Limits, explain: Callable[[str], None] | None = None) -> Store:
     """Return an empty store for one comparison."""
     return Store(limits, {"match_by": "place", "one_run": False, "eps": 2.0**-8}, explain)
 
 
-def measure_collections(sides: Sides, store: Store, engine: Engine) -> Setting:
+def measure_collections(
+    sides: Sides, listed: Iterable[Tables], store: Store, engine: Engine
+) -> Setting:
     """Fill the tables of `store`; return how the sides are joined and what is compared.
+
+    Args:
+        sides: what is compared.
+        listed: their samples and keys, from `list_samples`.
+        store: empty.
+        engine: runs the tasks.
 
     Raises:
         DumpError: a part cannot be read.
     """
-    _fill(store, INDEXED, engine, index_parts, _index_tasks(sides, engine))
+    _fill(store, INDEXED, listed)
     _check_pair(store, sides)
     match = choose_match(store, one_dump=sides.keys is not None)
     setting = choose_setting(store, match, sides.keys, (sides.a.config, sides.b.config))
     store.params |= {"match_by": match, "one_run": setting.one_run, "eps": setting.eps}
     tasks = _measure_tasks(sides, setting, _pairs(store), engine)
-    _fill(store, MEASURED, engine, measure, tasks)
+    _fill(store, MEASURED, measure_steps(tasks, engine))
     return setting
 
 
@@ -78,31 +69,18 @@ def judge_collections(
     result = rl_diff(store, setting)
     worst = store.rows("rl/worst_samples")
     shown = show_tasks(worst, sides.a.parts, sides.b.parts, setting.log_probs)
-    _fill(store, {"shown_tokens": SHOWN_TOKENS}, engine, show_sample, shown)
+    _fill(store, {"shown_tokens": SHOWN_TOKENS}, show_samples(shown, engine))
     return {"tool": "rl", "schema": 1, "a": str(sides.a.path), "b": str(sides.b.path), **result}
 
 
-def _index_tasks(sides: Sides, engine: Engine) -> list[Any]:
-    return [
-        *index_tasks("a", sides.a.parts, engine.workers),
-        *index_tasks("b", sides.b.parts, engine.workers),
-    ]
-
-
-def _fill(
-    store: Store,
-    tables: dict[str, dict[str, str]],
-    engine: Engine,
-    work: Callable[[Any], dict[str, pa.Table]],
-    items: Sequence[Any],
-) -> None:
-    """Make tables of what tasks bring, in the order of the items.
+def _fill(store: Store, tables: Mapping[str, Mapping[str, str]], results: Iterable[Tables]) -> None:
+    """Make tables of what tasks bring.
 
     Rows that fit in memory stay the Arrow rows that they are; of more, the database makes its own.
     """
-    held: list[dict[str, pa.Table]] = []
+    held: list[Tables] = []
     size, taken_in = 0, False
-    for result in _results(engine, work, items):
+    for result in results:
         held.append(result)
         size += sum(rows.nbytes for rows in result.values())
         if size > HELD_BYTES:
@@ -117,34 +95,10 @@ def _fill(
         store.final(table)
 
 
-def _results(
-    engine: Engine, work: Callable[[Any], dict[str, pa.Table]], items: Sequence[Any]
-) -> Iterator[dict[str, pa.Table]]:
-    """Yield what each item gives, in their order, whenever they are done."""
-    sent: list[Any] = []
-    done: dict[int, dict[str, pa.Table]] = {}
-
-    def ready() -> Iterator[Any]:
-        for item in items:
-            files = fetched(item.parts, engine)
-            sent.append(replace(item, fetched=files) if files else item)
-            yield sent[-1]
-
-    given = 0
-    for item, result in engine.map(work, ready(), where=lambda item: node_of(item.parts)):
-        if isinstance(result, Failure):
-            raise DumpError(f"{item} could not be compared: {reason_of(result)}")
-        done[id(item)] = result
-        while given < len(sent) and id(sent[given]) in done:
-            yield done.pop(id(sent[given]))
-            sent[given] = None  # its files may be large
-            given += 1
-
-
 def _take_in(
     store: Store,
     tables: Mapping[str, Mapping[str, str]],
-    held: list[dict[str, pa.Table]],
+    held: list[Tables],
     *,
     made: bool,
 ) -> None:
@@ -157,7 +111,7 @@ def _take_in(
     held.clear()
 
 
-def _joined(held: Sequence[Mapping[str, pa.Table]], table: str) -> pa.Table:
+def _joined(held: Sequence[Tables], table: str) -> pa.Table:
     return pa.concat_tables([tables[table] for tables in held])
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .engine import Engine, Failure, reason_of
 from .errors import InternalError
-from .store import Store
+
+if TYPE_CHECKING:
+    from .store import Store
 
 COLUMNS = {
     "step": "step",

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine_local import LocalEngine
-from pipeline.rl_analysis import Sides, judge_collections, measure_collections, rl_store
+from pipeline.rl_analysis import judge_collections, measure_collections, rl_store
 from pipeline.rl_collection import open_collection
+from pipeline.rl_tasks import Sides, list_samples
 from pipeline.settings import limits
 
 from .grpo import run_grpo
@@ -18,8 +19,9 @@ def compared(a: Path, b: Path | None = None, keys: tuple[str, str] | None = None
     left = open_collection(a)
     with rl_store(limits(1)) as store:
         sides = Sides(left, open_collection(b) if b else left, keys)
-        setting = measure_collections(sides, store, LocalEngine(1))
-        return judge_collections(sides, setting, store, LocalEngine(1))
+        engine = LocalEngine(1)
+        setting = measure_collections(sides, list_samples(sides, engine), store, engine)
+        return judge_collections(sides, setting, store, engine)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 
 from pipeline.engine import Engine
 from pipeline.engine_local import LocalEngine
-from pipeline.rl_analysis import Sides, judge_collections, measure_collections, rl_store
+from pipeline.rl_analysis import judge_collections, measure_collections, rl_store
 from pipeline.rl_collection import open_collection
+from pipeline.rl_tasks import Sides, list_samples
 from pipeline.settings import limits
 from pipeline.store import Store
 
@@ -61,7 +62,7 @@ def compare(stores: list[Store]) -> Compare:
         left = open_collection(a)
         sides = Sides(left, open_collection(b) if b else left, keys)
         chosen = engine or LocalEngine(1)
-        setting = measure_collections(sides, stores[-1], chosen)
+        setting = measure_collections(sides, list_samples(sides, chosen), stores[-1], chosen)
         return judge_collections(sides, setting, stores[-1], chosen)
 
     return compared

@@ -11,9 +11,10 @@ import pytest
 from pipeline.cli import main
 from pipeline.engine_local import LocalEngine
 from pipeline.errors import DumpError
-from pipeline.rl_analysis import Sides, judge_collections, measure_collections, rl_store
+from pipeline.rl_analysis import judge_collections, measure_collections, rl_store
 from pipeline.rl_collection import Collection, open_collection
 from pipeline.rl_nodes import fetched, laid_out, node_of, open_on_nodes
+from pipeline.rl_tasks import Sides, list_samples
 from pipeline.settings import limits
 
 from ...rollouts import Rollouts, save, save_npy
@@ -35,8 +36,9 @@ def test_what_lies_on_several_nodes_gives_the_same(compare, tmp_path: Path, writ
         spread(open_collection(a), ("n0", "n1")), spread(open_collection(b), ("n1", "n0"))
     )
     with rl_store(limits(1)) as store:
-        setting = measure_collections(sides, store, LocalEngine(1))
-        assert judge_collections(sides, setting, store, LocalEngine(1)) == whole
+        engine = LocalEngine(1)
+        setting = measure_collections(sides, list_samples(sides, engine), store, engine)
+        assert judge_collections(sides, setting, store, engine) == whole
 
 
 def test_only_parts_of_several_nodes_travel(tmp_path: Path) -> None:
