@@ -11,6 +11,8 @@ ENOUGH = 8
 """Tokens that a test needs."""
 MOST_OUTLIERS = 0.05
 """Share of contexts that may stand out without a cause; a healthy top-k run had 1.6 %."""
+MOST_OF_FEW = 0.5
+"""The same where a handful of tokens is all there is."""
 
 
 @dataclass
@@ -111,7 +113,8 @@ def _quiet_cause(db: Answers, key: str) -> tuple[str, Row]:
         flips = [row for row in db.rows("rl/flips") if row["flipped"]]
         return "moe_routing", routed | _flips(db) | {"places": flips}
     outliers = [row for row in db.rows("rl/outliers") if row["key"] == key]
-    if len(outliers) > ENOUGH and len(outliers) > MOST_OUTLIERS * outliers[0]["contexts"]:
+    share = len(outliers) / outliers[0]["contexts"] if outliers else 0
+    if (len(outliers) > ENOUGH and share > MOST_OUTLIERS) or share > MOST_OF_FEW:
         worst = max(outliers, key=lambda row: abs(row["gap"]))
         return "values", {"outliers": len(outliers), **worst, "places": outliers}
     return "", {}
@@ -143,7 +146,8 @@ def _is_renormalised(signs: Row, contexts: Row) -> bool:
         return False
     if contexts.get("tokens", 0) >= ENOUGH:
         return bool(contexts["quiet"])
-    return bool(max(signs["up"], signs["down"]) >= 0.95 and signs["likely"] >= ENOUGH)
+    steady = max(signs["up"], signs["down"]) >= 0.95 and (signs["unscaled"] or 0) > 0.25
+    return bool(steady and signs["likely"] >= ENOUGH)
 
 
 def _is_tempered(signs: Row, contexts: Row) -> bool:

@@ -203,11 +203,21 @@ def _facts(event: Event, numbers: Mapping[str, Row], setting: Setting) -> Row:
     a, b = setting.names
     if event.cause == "topk_renormalisation":
         facts["side"] = b if facts["down"] > facts["up"] else a
+        facts["same_text"] = _renormalisation_text(facts)
     if event.cause == "temperature":
         facts["slope_text"] = _temperature_text(facts, a, b)
     if event.cause == "values":
         facts["what"] = _what(event, numbers)
     return facts
+
+
+def _renormalisation_text(facts: Row) -> str:
+    if facts.get("rest") is None:
+        return f" (level {facts['level']:.3g}); no prefix led to several tokens, to see it by those"
+    return (
+        ", by the same amount for all tokens that one prefix led to "
+        f"(rest {facts['rest']:.3g}, level {facts['level']:.3g})"
+    )
 
 
 def _temperature_text(facts: Row, a: str, b: str) -> str:

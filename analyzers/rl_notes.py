@@ -45,6 +45,7 @@ def notes(
     found = [_note(row) for row in db.rows("rl/notes")]
     found += _lone(db.rows("rl/lone_samples"))
     found += _outliers([row for row in db.rows("rl/outliers") if row["key"] not in explained])
+    found += _too_few(db, explained, 23 * setting.eps)
     if setting.mode == "runs":
         found += _lone_keys(db.rows("rl/side_keys"))
     if changed and not explained:
@@ -98,6 +99,19 @@ def _outliers(rows: Sequence[Row]) -> Iterable[Row]:
         yield {**_place("outlier", row, text), "pair": row["pair"], "token": row["token"]}
     if len(rows) > SHOWN:
         yield {"code": "outlier", "text": f"{len(rows) - SHOWN} more; see outliers.parquet"}
+
+
+def _too_few(db: Answers, explained: Collection[str], floor: float) -> Iterable[Row]:
+    cells = db.rows("rl/noise")
+    told = {cell["key"] for cell in cells if cell["loud"] is not None}
+    unjudged = {cell["key"] for cell in cells} - told - set(explained)
+    for row in db.rows("rl/key_numbers"):
+        if row["key"] in unjudged and (row["max_abs"] or 0) > floor:
+            text = (
+                f"{row['key']}: {row['n']} tokens, up to {row['max_abs']:.3g} apart, are too few "
+                "to tell rounding from a fault"
+            )
+            yield {"code": "few_tokens", "key": row["key"], "text": text}
 
 
 def _lone_keys(rows: Iterable[Row]) -> Iterable[Row]:

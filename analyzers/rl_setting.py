@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .base import Answers
+from .base import Answers, Row
+
+LogProb = tuple[str, str, str]
+"""Name in the result, key of A, key of B."""
 
 JOINED = {
     "ids": "(step, uid, sample_index)",
@@ -15,6 +18,7 @@ JOINED = {
     "place": "(step, rank, micro step, row)",
 }
 LOG_PROBS = ("rollout_log_prob", "log_prob", "old_log_prob", "ref_log_prob")
+"""These stand before those that users named."""
 ENGINE_KEYS, TRAINER_KEYS = ("log_prob", "rollout_log_prob"), ("log_prob", "old_log_prob")
 
 ROUNDING = {
@@ -44,7 +48,7 @@ class Setting:
 
     mode: str
     match: str
-    log_probs: tuple[tuple[str, str, str], ...]
+    log_probs: tuple[LogProb, ...]
     keys: tuple[frozenset[str], ...]
     eps: float
     tokens: int
@@ -96,13 +100,14 @@ def choose_setting(
     rows = db.rows("rl/side_keys")
     a, b = ({row["key"] for row in rows if row[side]} for side in ("in_a", "in_b"))
     trainers = [any(row[s] and row["of_trainer"] for row in rows) for s in ("in_a", "in_b")]
-    if pair:
-        mode = "keys"
-        log_probs: tuple[tuple[str, str, str], ...] = (("log_prob", *pair),)
-    elif trainers[0] != trainers[1]:
-        mode, log_probs = "engine", _engine_against_trainer(a, b, trainer_is_b=trainers[1])
-    else:
-        mode, log_probs = "runs", tuple((k, k, k) for k in LOG_PROBS if k in a & b)
+    mode = "keys" if pair else "engine" if trainers[0] != trainers[1] else "runs"
+    log_probs: tuple[LogProb, ...] = (("log_prob", *pair),) if pair else ()
+    if mode == "engine":
+        log_probs = _engine_against_trainer(a, b, trainer_is_b=trainers[1])
+    if mode != "keys":
+        named = [key for key in _log_probs(rows) if key in a & b]
+        taken = {key for names in log_probs for key in names}
+        log_probs += tuple((key, key, key) for key in named if key not in taken)
     (known,) = db.rows("rl/identities")
     shared = sorted(a & b | {key for _, *keys in log_probs for key in keys})
     grouped = [frozenset(keys) for _, *keys in log_probs]
@@ -119,9 +124,13 @@ def choose_setting(
     )
 
 
-def _engine_against_trainer(
-    a: set[str], b: set[str], *, trainer_is_b: bool
-) -> tuple[tuple[str, str, str], ...]:
+def _log_probs(rows: Sequence[Row]) -> list[str]:
+    """Return the keys that are called log-probs, those of crossrank first."""
+    named = [row["key"] for row in rows if row["log_prob"]]
+    return sorted(named, key=lambda key: (*LOG_PROBS, key).index(key))
+
+
+def _engine_against_trainer(a: set[str], b: set[str], *, trainer_is_b: bool) -> tuple[LogProb, ...]:
     engine, trainer = (a, b) if trainer_is_b else (b, a)
     own = next((key for key in ENGINE_KEYS if key in engine), None)
     other = next((key for key in TRAINER_KEYS if key in trainer), None)

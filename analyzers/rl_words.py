@@ -36,10 +36,7 @@ EVIDENCE = {
         "laid {shift:+d} tokens against each other the log-probs agree (level {shift_level:.3g} "
         "instead of {unshifted:.3g})"
     ),
-    "topk_renormalisation": (
-        "{side} is lower, never higher, by the same amount for all tokens that one prefix led to "
-        "(rest {rest:.3g}, level {level:.3g})"
-    ),
+    "topk_renormalisation": "{side} is lower, never higher{same_text}",
     "temperature": "the likely tokens moved one way and the unlikely the other{slope_text}",
     "stale_rollout_weights": (
         "the gap jumps at step {from_step}: level up to {level:.3g} from there on, "

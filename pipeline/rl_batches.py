@@ -50,7 +50,7 @@ def _batch(micro: int, values: list[Value]) -> Batch:
     for value in values:
         named[value.key].append(value)
     joined = {key: _joined(key, some) for key, some in named.items()}
-    size = next((joined[k][0].shape[0] for k in COUNTS if k in joined and joined[k][0].shape), 0)
+    size = _size({key: some[0].shape for key, some in joined.items()})
     samples, others = {}, {}
     for key, some in joined.items():
         for value in some:
@@ -59,6 +59,15 @@ def _batch(micro: int, values: list[Value]) -> Batch:
             else:
                 others[key, value.entry] = value
     return Batch(micro, size, samples, others, Layout(size, samples))
+
+
+def _size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Return the number of samples: of a key that has a row each, else what all agree on."""
+    for key in COUNTS:
+        if shapes.get(key):
+            return shapes[key][0]
+    lengths = {shape[0] for shape in shapes.values() if shape}
+    return lengths.pop() if len(lengths) == 1 else 0
 
 
 def _joined(key: str, values: list[Value]) -> list[Value]:

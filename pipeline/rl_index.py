@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from .readers.rollouts import Part, Value, part_keys, read_part
-from .readers.rollouts.names import IDENTITY, TEXT_KEYS
+from .readers.rollouts.names import TEXT_KEYS, identity
 from .rl_batches import Batch, batches, digests, text_digests
 from .rl_layout import Array, count
 from .rl_tables import KEYS, SAMPLES, Rows
@@ -63,7 +63,7 @@ def _needed(known: set[str]) -> set[str]:
     if {"uid", "sample_index"} <= known:
         return {"uid", "sample_index", "response_mask", *TEXT_KEYS} & known
     if known & {"uid", "prompt_ids", *TEXT_KEYS}:
-        return {*IDENTITY, *TEXT_KEYS} & known
+        return identity(known) | (set(TEXT_KEYS) & known)
     return {"response_mask"} & known or {"response_ids"} & known
 
 

@@ -43,7 +43,11 @@ class Layout:
 
     def agrees(self, other: Layout) -> bool:
         """Tell whether all that this is made of is the same on the other side, bit by bit."""
-        keys = MADE_OF if "response_mask" in self.samples else (*MADE_OF, *LOG_PROBS)
+        keys = list(MADE_OF)
+        if "response_mask" not in self.samples:
+            keys += LOG_PROBS
+        if "response_ids" not in self.samples:
+            keys.append("input_ids")
         ragged = any(
             key in side.samples and side.samples[key].lengths is not None
             for side in (self, other)
@@ -141,9 +145,15 @@ class Layout:
 
     @cached_property
     def responses(self) -> Array | None:
-        """Return response ids [n, width]."""
+        """Return response ids [n, width]; of whole sequences, those that the mask speaks of."""
         value = self.samples.get("response_ids")
-        return None if value is None or len(value.shape) != 2 else whole(value.array)
+        if value is not None:
+            return whole(value.array) if len(value.shape) == 2 else None
+        value, mask = self.samples.get("input_ids"), self.mask
+        if value is None or mask is None or value.lengths is not None or len(value.shape) != 2:
+            return None
+        ids, before = whole(value.array), value.shape[1] - mask.shape[1]
+        return None if ids is None or before < 0 else ids[:, before:]
 
     @property
     def real(self) -> Array:

@@ -11,14 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from .readers.dtypes import dtype_of
-from .readers.rollouts import Part, Value, read_part
-from .readers.rollouts.names import IDENTITY, LOG_PROBS
+from .readers.rollouts import Part, part_keys, read_part
+from .readers.rollouts.names import LOG_PROBS, identity
 from .readers.rollouts.names import TOKENS as TOKEN_KEYS
 from .rl_batches import Batch, batches, trusted_pad
 from .rl_gap import Counting, Gap
 from .rl_layout import Array
 from .rl_nodes import laid_out
 from .rl_pairs import Aligned, Side, facts
+from .rl_places import compare_places
 from .rl_routing import routing
 from .rl_tables import ARRAYS, PAIR_FACTS, PAIR_VALUES, TOKENS, Rows
 from .rl_tokens import Tokens
@@ -80,9 +81,8 @@ class MeasureTask:
 
 def measure(task: MeasureTask) -> dict[str, pa.Table]:
     """Return table -> rows of one task; runs in a worker."""
-    wanted = None if task.keys is None else task.keys | set(IDENTITY)
     with laid_out(task.parts, task.fetched) as here:
-        a, b = (_read([(n, here[p]) for n, p in parts], wanted) for parts in (task.a, task.b))
+        a, b = (_read([(n, here[p]) for n, p in parts], task.keys) for parts in (task.a, task.b))
     b = _sharing(a, b)
     pad = trusted_pad(batch for side in (a, b) for _, some in side.values() for batch in some)
     if pad is not None:
@@ -95,15 +95,21 @@ def measure(task: MeasureTask) -> dict[str, pa.Table]:
             arrays += _measure_samples(task, aligned, found, _rank(task.a, part), batch)
         if batch.others:
             same = _same(task, chosen, b)
-            arrays += _measure_places(task, _rank(task.a, part), batch, b, same)
+            place = {"step": task.step, "rank": _rank(task.a, part)}
+            arrays += compare_places(place, batch, _there(b, place["rank"], batch, same), task.keys)
     found["arrays"].add({name: [row.get(name) for row in arrays] for name in ARRAYS})
     return {name: rows.table() for name, rows in found.items()}
 
 
-def _read(parts: Iterable[tuple[int, Part]], keys: Iterable[str] | None) -> Batches:
+def _read(parts: Iterable[tuple[int, Part]], keys: frozenset[str] | None) -> Batches:
     """Return part -> its rank and batches."""
-    chosen = None if keys is None else set(keys)
-    return {number: (part.rank, batches(read_part(part, chosen))) for number, part in parts}
+    return {
+        number: (
+            part.rank,
+            batches(read_part(part, None if keys is None else keys | identity(part_keys(part)))),
+        )
+        for number, part in parts
+    }
 
 
 def _sharing(a: Batches, b: Batches) -> Batches:
@@ -163,6 +169,18 @@ def _same(task: MeasureTask, chosen: Array, b: Batches) -> dict[tuple[int, int],
     }
 
 
+def _there(
+    b: Batches, rank: int, batch: Batch, same: Mapping[tuple[int, int], bool]
+) -> list[tuple[Batch, bool]]:
+    """Return B's batches of a rank and micro step, and whether they hold the same samples."""
+    return [
+        (one, same.get((number, one.micro), batch.size == one.size == 0))
+        for number, (b_rank, some) in b.items()
+        for one in some
+        if b_rank == rank and one.micro == batch.micro
+    ]
+
+
 def _measure_samples(
     task: MeasureTask, aligned: Aligned, found: Mapping[str, Rows], rank: int, batch: Batch
 ) -> Iterator[dict[str, Any]]:
@@ -170,8 +188,7 @@ def _measure_samples(
     flips, counts = routing(aligned)
     if task.facts:
         found["pair_facts"].add(facts(aligned) | counts)
-    known = aligned.a.responses is not None
-    tokens = Tokens(aligned, task.share, flips) if known and task.log_probs else None
+    tokens = Tokens(aligned, task.share, flips) if task.log_probs else None
     place = {"step": task.step, "rank": rank}
     named = {(a, b): name for name, a, b in task.log_probs}
     same = [(key, key) for key in batch.samples if key not in named.values()]
@@ -190,11 +207,21 @@ def _measure_samples(
         numbers = rows_a.dtype != object and rows_b.dtype != object
         gap = Gap(rows_a, rows_b) if numbers and rows_a.shape == rows_b.shape else None
         yield described | array_difference(rows_a, rows_b, gap)
-        if a_key not in LAYOUT and numbers:
-            measured = _values(aligned, (name, a_key, b_key), rows_a, rows_b, gap)
-            found["pair_values"].add(measured)
-        if (a_key, b_key) in named and tokens:
+        if a_key in LAYOUT or not numbers:
+            continue
+        log_prob = (a_key, b_key) in named and _is_log_prob(name, aligned, rows_a, rows_b)
+        names = name, a_key, b_key
+        found["pair_values"].add(_values(aligned, names, rows_a, rows_b, gap, log_prob=log_prob))
+        if log_prob and tokens:
             found["tokens"].add(tokens.rows({"key": name, **place}, rows_a, rows_b))
+
+
+def _is_log_prob(name: str, aligned: Aligned, a: Array, b: Array) -> bool:
+    """Tell whether these are log-probs of tokens; of a name that users gave, their values tell."""
+    if a.ndim != 2 or b.ndim != 2:
+        return False
+    fits = a.shape[1] == b.shape[1] == aligned.counted.shape[1]
+    return name in LOG_PROBS or (fits and not max(a.max(initial=0), b.max(initial=0)) > 0)
 
 
 def _asked(task: MeasureTask, key: str) -> bool:
@@ -215,7 +242,9 @@ def _described(name: str, aligned: Aligned, a_key: str, b_key: str) -> dict[str,
     }
 
 
-def _values(aligned: Aligned, keys: LogProb, a: Array, b: Array, gap: Gap | None) -> dict[str, Any]:
+def _values(
+    aligned: Aligned, keys: LogProb, a: Array, b: Array, gap: Gap | None, *, log_prob: bool
+) -> dict[str, Any]:
     """Return the sums of one key over the numbers that count; `gap` is its, of equal shapes."""
     name, a_key, b_key = keys
     per_token = a.ndim == b.ndim == 2 and (
@@ -239,52 +268,7 @@ def _values(aligned: Aligned, keys: LogProb, a: Array, b: Array, gap: Gap | None
         counting = Counting(counting.mask[:, :width] & fits[:, None])
     if gap is None or a.shape != (len(a), width):
         gap = Gap(flat_a[:, :width], flat_b[:, :width])
-    content |= counted_differences(gap, counting, log_prob=name in LOG_PROBS)
-    if name not in LOG_PROBS and width == 1:
+    content |= counted_differences(gap, counting, log_prob=log_prob)
+    if not log_prob and width == 1:
         content |= {"sum_a": flat_a[:, 0], "sum_b": flat_b[:, 0]}
     return content
-
-
-def _measure_places(
-    task: MeasureTask,
-    rank: int,
-    batch: Batch,
-    b: Batches,
-    same: Mapping[tuple[int, int], bool],
-) -> Iterator[dict[str, Any]]:
-    """Yield how what is no list of samples differs from what stands at the same place in B."""
-    here = [
-        (number, one)
-        for number, (b_rank, some) in b.items()
-        for one in some
-        if b_rank == rank and one.micro == batch.micro
-    ]
-    mask = batch.layout.mask
-    for (key, entry), value in batch.others.items():
-        for number, other in here:
-            partner = other.others.get((key, entry))
-            if partner is None or not _asked(task, key):
-                continue
-            content = {
-                "step": task.step,
-                "rank": rank,
-                "micro": batch.micro,
-                "of_samples": False,
-                "key": key,
-                "name": value.name or key,
-                "entry": entry,
-                "dtype_1": value.dtype,
-                "dtype_2": partner.dtype,
-                "shape_1": list(value.shape),
-                "shape_2": list(partner.shape),
-                "counted": None if mask is None else int(mask.sum()),
-                "samples": batch.size,
-                "same_samples": same.get((number, other.micro), batch.size == other.size == 0),
-                "value_1": _scalar(value),
-                "value_2": _scalar(partner),
-            }
-            yield content | array_difference(value.array, partner.array)
-
-
-def _scalar(value: Value) -> float | None:
-    return None if value.shape else float(value.array)

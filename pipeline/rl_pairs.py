@@ -199,10 +199,20 @@ class Aligned:
         """Return which tokens stand before the first differing id, [m, width]."""
         return within(self.comparable, width) | (self.first_difference < 0)[:, None]
 
+    @cached_property
+    def ids(self) -> Array | None:
+        """Return response ids, of either side, [m, width]."""
+        return self.b.responses if self.a.responses is None else self.a.responses
+
     def contexts(self, rows: Array) -> Array:
-        """Return a number for prompt and prefix of each token of some rows, [rows, width]."""
-        assert self.a.responses is not None
-        ids, prompts = self.a.responses[rows], self.a.prompts
+        """Return a number for prompt and prefix of each token of some rows, [rows, width].
+
+        Without ids, nothing tells that two tokens follow the same: each has one of its own.
+        """
+        if self.ids is None:
+            place = np.arange(self.counted.shape[1], dtype=np.uint64)
+            return mix(mix(self.pairs[rows])[:, None] + place)
+        ids, prompts = self.ids[rows], self.a.prompts
         if prompts is None:
             start = mix(self.pairs[rows])
         else:

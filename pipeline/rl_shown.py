@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .readers.rollouts import Part, read_part
-from .readers.rollouts.names import IDENTITY
+from .readers.rollouts import Part, part_keys, read_part
+from .readers.rollouts.names import identity
 from .rl_batches import Batch, batches
 from .rl_nodes import laid_out
 from .rl_tables import SHOWN_TOKENS, Rows
@@ -95,7 +95,7 @@ def show_tasks(
 
 def _batch(where: tuple[Part, int, int], key: str) -> Batch:
     part, micro, _ = where
-    found = batches(read_part(part, {*IDENTITY, key}))
+    found = batches(read_part(part, {*identity(part_keys(part)), key}))
     return next(batch for batch in found if batch.micro == micro)
 
 

@@ -2,8 +2,8 @@
 --
 -- `stage` is the causal order inside of a step: samples (10), prompts (20), ids (30 where a rule
 -- names why, else 34), masks (40), rewards (50), own log-probs (60), advantages (70), the rest
--- (80). Engine log-probs stand at 32: they cause other ids. Log-probs are judged elsewhere, by
--- their noise; here only for what is not finite.
+-- (80). Engine log-probs stand at 32: they cause other ids. Log-probs, which have KL sums, are
+-- judged elsewhere, by their noise; here only for what is not finite.
 --
 -- Ids of one run that differ other than at an end were tokenised twice. A prompt whose padding
 -- stands elsewhere is a fault only where attention does not fit it on one side.
@@ -75,7 +75,7 @@ found AS (
     CASE
       WHEN v.key = 'rollout_log_prob' THEN 31
       WHEN v.key = 'reward' THEN 50
-      WHEN contains(v.key, 'log_prob') THEN 60
+      WHEN v.sum_k3 IS NOT NULL THEN 60
       WHEN v.key IN ('advantages', 'returns', 'values', 'kl') THEN 70
       ELSE 80
     END,
@@ -89,7 +89,7 @@ found AS (
     p.sample
   FROM pair_values AS v
   JOIN known AS p USING (pair)
-  WHERE v.nan_a <> v.nan_b OR (v.off > 0 AND NOT contains(v.key, 'log_prob'))
+  WHERE v.nan_a <> v.nan_b OR (v.off > 0 AND v.sum_k3 IS NULL)
 )
 SELECT
   step,

@@ -6,6 +6,8 @@ Sources: verl `DataProto` batch keys, TRL `GRPOTrainer` inputs, OpenRLHF `Experi
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 ALIASES = {
     "prompts": "prompt_ids",
     "responses": "response_ids",
@@ -17,6 +19,13 @@ ALIASES = {
     "rollout_log_probs": "rollout_log_prob",
     "rollout_logprobs": "rollout_log_prob",
     "sampling_per_token_logps": "rollout_log_prob",
+    "sequences": "input_ids",
+    "action_mask": "response_mask",
+    "loss_mask": "response_mask",
+    "action_log_probs": "old_log_prob",
+    "prox_logp": "old_log_prob",
+    "base_action_log_probs": "ref_log_prob",
+    "ref_logp": "ref_log_prob",
     "old_log_probs": "old_log_prob",
     "old_per_token_logps": "old_log_prob",
     "ref_log_probs": "ref_log_prob",
@@ -57,6 +66,15 @@ TOKENS = ("response_ids", "response_mask", *LOG_PROBS, "returns", "values", "kl"
 """One number a response token."""
 IDENTITY = ("uid", "sample_index", "prompt_ids", "response_ids", "attention_mask", "response_mask")
 TEXT_KEYS = ("prompt_text", "response_text")
+
+
+def identity(known: Collection[str]) -> set[str]:
+    """Return which of some keys tell samples apart, and where their tokens stand.
+
+    Whole sequences are many bytes: they are of use only where responses are not there.
+    """
+    whole = () if "response_ids" in known else ("input_ids",)
+    return {*IDENTITY, *whole, "reward"} & set(known)
 
 
 def canonical(key: str, *, text: bool = False) -> str:

@@ -7,7 +7,7 @@ FACTS = (
     "pair tokens_a tokens_b first_difference prefix mask_differs mask_first prompt_differs "
     "prompt_moved fits_a fits_b"
 )
-VALUES = "key pair n off nan_a nan_b max_abs max_token"
+VALUES = "key pair n off nan_a nan_b max_abs max_token sum_k3"
 LONE = "side step rank micro place uid sample why"
 EVENT = "stage cause key"
 
@@ -26,7 +26,7 @@ def fact(**changes: object) -> str:
 
 def test_nothing_differs(ask) -> None:
     assert (
-        events(ask, fact(prefix=False, mask_differs=0), values=["reward 0 1 0 0 0 0 0"]).rows()
+        events(ask, fact(prefix=False, mask_differs=0), values=["reward 0 1 0 0 0 0 0 -"]).rows()
         == []
     )
 
@@ -67,12 +67,13 @@ def test_padding_elsewhere_is_a_fault_where_attention_does_not_fit(ask, fits, fo
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        ("reward 0 1 1 0 0 0.5 0", [(50, "reward", "reward")]),
-        ("advantages 0 4 1 0 0 0.5 0", [(70, "values", "advantages")]),
-        ("old_log_prob 0 4 1 0 0 0.5 0", []),
-        ("old_log_prob 0 4 0 1 0 0 0", [(60, "nan", "old_log_prob")]),
-        ("rollout_log_prob 0 4 0 0 2 0 0", [(31, "nan", "rollout_log_prob")]),
-        ("old_log_prob 0 4 0 1 1 0 0", []),
+        ("reward 0 1 1 0 0 0.5 0 -", [(50, "reward", "reward")]),
+        ("advantages 0 4 1 0 0 0.5 0 -", [(70, "values", "advantages")]),
+        ("old_log_prob 0 4 1 0 0 0.5 0 0.1", []),
+        ("log_prob_of_a_name 0 4 1 0 0 0.5 0 -", [(80, "values", "log_prob_of_a_name")]),
+        ("old_log_prob 0 4 0 1 0 0 0 0", [(60, "nan", "old_log_prob")]),
+        ("rollout_log_prob 0 4 0 0 2 0 0 0", [(31, "nan", "rollout_log_prob")]),
+        ("old_log_prob 0 4 0 1 1 0 0 0", []),
     ],
 )
 def test_values(ask, value: str, found) -> None:

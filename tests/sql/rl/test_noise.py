@@ -35,5 +35,11 @@ def test_a_few_tokens_tell_nothing(ask) -> None:
     assert noise(ask, *tokens(5.0, 7), "k 0 0 0 9 1 9 -").rows("tokens loud") == [(8, None)]
 
 
+def test_where_no_rank_has_enough_all_are_judged_together(ask) -> None:
+    db = noise(ask, *tokens(0.1, 5), *tokens(0.1, 5, rank=1), *tokens(0.01, rank=2))
+    assert db.rows("rank loud") == [(0, True), (1, True), (2, False)]
+    assert db.rows("level")[0] == pytest.approx((0.14826,))
+
+
 def test_nothing(ask) -> None:
     assert ask("rl/noise").rows() == []
