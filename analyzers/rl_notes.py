@@ -18,6 +18,7 @@ TEXTS = {
         "{key} of side {side} has another length than the token ids in {samples} samples "
         "({numbers} numbers); these samples of it were not compared"
     ),
+    "text_differs": "{key} is another text in {samples} samples; whether it may be is not known",
     "layout": (
         "the prompts of {samples} samples are padded otherwise, and attention fits on both sides"
     ),

@@ -118,6 +118,19 @@ class Gap:
         )
         return np.maximum(largest, other, out=largest)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Tell whether both are whole numbers, which no rounding to bfloat16 has moved.
+
+        Those of a float type, as msprobe writes all, are if they are small, or too fine for it.
+        """
+        if all(side.dtype.kind in "biu" for side in self._given):
+            return True
+        if not all(np.array_equal(side, np.rint(side)) for side in (self.a, self.b)):
+            return False
+        fine = self.largest.astype(np.float32).view(np.uint32) & 0xFFFF
+        return bool(self.largest.max(initial=0) <= 256 or fine.any())
+
     @property
     def relative(self) -> Array:
         """Return the difference in parts of the larger of both; NaN where both are 0."""

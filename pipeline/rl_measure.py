@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from .readers.dtypes import dtype_of
 from .readers.rollouts import Part, part_keys, read_part
-from .readers.rollouts.names import LOG_PROBS, identity
 from .readers.rollouts.names import TOKENS as TOKEN_KEYS
+from .readers.rollouts.names import identity
 from .rl_batches import Batch, batches, trusted_pad
 from .rl_gap import Counting, Gap
+from .rl_keys import LAYOUT, is_input, is_log_prob, looked_at, misfit
 from .rl_layout import Array
 from .rl_nodes import laid_out
 from .rl_pairs import Aligned, Side, facts
@@ -32,12 +33,6 @@ MEASURED = {
     "tokens": TOKENS,
 }
 """Table -> columns of what a task brings."""
-LAYOUT = frozenset(
-    {"uid", "sample_index", "prompt_ids", "response_ids", "attention_mask", "response_mask"}
-    | {"input_ids", "position_ids", "routed_experts"}
-)
-"""Keys that are compared as what they are, not as numbers."""
-
 Batches = Mapping[int, tuple[int, list[Batch]]]
 """Part -> its rank and batches."""
 LogProb = tuple[str, str, str]
@@ -206,22 +201,15 @@ def _measure_samples(
         rows_b = rows_a if equal else aligned.b.rows(b_key)
         numbers = rows_a.dtype != object and rows_b.dtype != object
         gap = Gap(rows_a, rows_b) if numbers and rows_a.shape == rows_b.shape else None
+        described["misfit"] = misfit(a_key, aligned, rows_a, rows_b)
         yield described | array_difference(rows_a, rows_b, gap)
-        if a_key in LAYOUT or not numbers:
+        if not numbers or (a_key in LAYOUT and not is_input(a_key, aligned, gap)):
             continue
-        log_prob = (a_key, b_key) in named and _is_log_prob(name, aligned, rows_a, rows_b)
+        log_prob = (a_key, b_key) in named and is_log_prob(name, aligned, rows_a, rows_b)
         names = name, a_key, b_key
         found["pair_values"].add(_values(aligned, names, rows_a, rows_b, gap, log_prob=log_prob))
         if log_prob and tokens:
             found["tokens"].add(tokens.rows({"key": name, **place}, rows_a, rows_b))
-
-
-def _is_log_prob(name: str, aligned: Aligned, a: Array, b: Array) -> bool:
-    """Tell whether these are log-probs of tokens; of a name that users gave, their values tell."""
-    if a.ndim != 2 or b.ndim != 2:
-        return False
-    fits = a.shape[1] == b.shape[1] == aligned.counted.shape[1]
-    return name in LOG_PROBS or (fits and not max(a.max(initial=0), b.max(initial=0)) > 0)
 
 
 def _asked(task: MeasureTask, key: str) -> bool:
@@ -263,7 +251,7 @@ def _values(
             content[f"length_{name_of}"] = lengths, lengths == side.real
             fits &= lengths == side.real
     if not per_token:
-        counting = Counting(np.ones((len(a), width), dtype=bool))
+        counting = Counting(looked_at(aligned, a_key, (len(a), width)))
     elif width < counting.mask.shape[1] or not fits.all():
         counting = Counting(counting.mask[:, :width] & fits[:, None])
     if gap is None or a.shape != (len(a), width):

@@ -7,6 +7,7 @@ from typing import Any
 
 from .readers.rollouts import Value
 from .rl_batches import Batch
+from .rl_gap import Gap
 from .rl_values import array_difference
 
 
@@ -44,10 +45,17 @@ def compare_places(
                 "counted": None if mask is None else int(mask.sum()),
                 "samples": batch.size,
                 "same_samples": same,
+                "whole": _whole(value, partner),
                 "value_1": _scalar(value),
                 "value_2": _scalar(partner),
             }
             yield content | array_difference(value.array, partner.array)
+
+
+def _whole(value: Value, partner: Value) -> bool:
+    both = [one.array.reshape(-1) for one in (value, partner)]
+    numbers = all(array.dtype != object for array in both)
+    return numbers and value.shape == partner.shape and Gap(*both).whole
 
 
 def _scalar(value: Value) -> float | None:

@@ -106,6 +106,8 @@ ARRAYS = {
     "value_1": "DOUBLE",  # of a 0-d value
     "value_2": "DOUBLE",
     "counted": "BIGINT",  # tokens that count in its batch
+    "whole": "BOOLEAN",  # of no samples: whole numbers, which are not rounded
+    "misfit": "BOOLEAN",  # of samples: other dimensions than that of tokens differ
     "samples": "BIGINT",
     "same_samples": "BOOLEAN",  # both sides' batches hold the same ones
 }

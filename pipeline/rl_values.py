@@ -139,7 +139,9 @@ def counted_differences(gap: Gap, counting: Counting, *, log_prob: bool) -> dict
     }
     if log_prob:
         return found | _log_prob_sums(gap, counting, between)
-    return found | ({"off": _off(gap, counting, size)} if largest.any() else {})
+    if largest.any():
+        found["off"] = found["differ"] if gap.whole else _off(gap, counting, size)
+    return found
 
 
 def _finite(gap: Gap, counting: Counting) -> tuple[Gap, Counting, dict[str, Array]]:

@@ -5,7 +5,8 @@
 -- (80). Engine log-probs stand at 32: they cause other ids. Log-probs, which have KL sums, are
 -- judged elsewhere, by their noise; here only for what is not finite.
 --
--- Ids of one run that differ other than at an end were tokenised twice. A prompt whose padding
+-- What a model is given beside ids follows them: where these differ, or stand elsewhere, it is no
+-- event of its own. Ids of one run that differ other than at an end were tokenised twice. A prompt whose padding
 -- stands elsewhere is a fault only where attention does not fit it on one side.
 --
 -- scope:   run
@@ -73,13 +74,20 @@ found AS (
     p.step,
     p.a_rank,
     CASE
+      WHEN v.key = 'attention_mask' THEN 22
+      WHEN v.key IN ('input_ids', 'position_ids') THEN 23
       WHEN v.key = 'rollout_log_prob' THEN 31
       WHEN v.key = 'reward' THEN 50
       WHEN v.sum_k3 IS NOT NULL THEN 60
       WHEN v.key IN ('advantages', 'returns', 'values', 'kl') THEN 70
       ELSE 80
     END,
-    CASE WHEN v.nan_a <> v.nan_b THEN 'nan' WHEN v.key = 'reward' THEN 'reward' ELSE 'values' END,
+    CASE
+      WHEN v.nan_a <> v.nan_b THEN 'nan'
+      WHEN v.key = 'reward' THEN 'reward'
+      WHEN v.key = 'attention_mask' THEN 'mask'
+      ELSE 'values'
+    END,
     v.key,
     CASE WHEN v.nan_a <> v.nan_b THEN abs(v.nan_a - v.nan_b) ELSE v.off END,
     p.pair,
@@ -89,7 +97,11 @@ found AS (
     p.sample
   FROM pair_values AS v
   JOIN known AS p USING (pair)
-  WHERE v.nan_a <> v.nan_b OR (v.off > 0 AND v.sum_k3 IS NULL)
+  WHERE (v.nan_a <> v.nan_b OR (v.off > 0 AND v.sum_k3 IS NULL))
+    AND NOT (
+      v.key IN ('attention_mask', 'input_ids', 'position_ids')
+      AND coalesce(p.prompt_differs OR p.prompt_moved OR p.first_difference IS NOT NULL, false)
+    )
 )
 SELECT
   step,

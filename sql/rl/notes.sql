@@ -4,11 +4,13 @@
 --   nonfinite          on both sides alike, where it counts
 --   layout             padding stands elsewhere, and attention fits it
 --   length_mismatch    a list whose length is not that of the ids; its sample was not compared
+--   text_differs       a text beside prompt and response: the id of a request may, an answer not
 --
 -- scope:   run
 -- reads:   pairs   one row per sample that both sides hold, from rl/pairs
 --          pair_values   one row per pair of samples and key
 --          pair_facts   one row per pair of samples
+--          arrays   one row per value of A
 -- params:  none
 -- returns: code VARCHAR, key VARCHAR, side VARCHAR, step BIGINT, rank BIGINT, uid VARCHAR,
 --          sample BIGINT, samples BIGINT, numbers BIGINT
@@ -41,4 +43,21 @@ FROM odd AS o
 JOIN pairs AS p USING (pair)
 WHERE o.numbers > 0 OR (o.code = 'length_mismatch' AND o.numbers IS NOT NULL)
 GROUP BY o.code, o.key, o.side
-ORDER BY o.code, o.key, o.side
+UNION ALL
+SELECT
+  'text_differs',
+  key,
+  'both',
+  arg_min(step, (step, rank)),
+  arg_min(rank, (step, rank)),
+  NULL,
+  NULL,
+  sum(total - equal)::BIGINT,
+  sum(total - equal)::BIGINT
+FROM arrays
+WHERE dtype_1 = 'text'
+  AND of_samples
+  AND equal < total
+  AND key NOT IN ('uid', 'prompt_text', 'response_text')
+GROUP BY key
+ORDER BY ALL

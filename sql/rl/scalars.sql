@@ -13,12 +13,13 @@
 WITH scalars AS (
   SELECT
     key || CASE WHEN entry = '' THEN '' ELSE '.' || entry END AS key,
-    step, rank, micro, same_samples, value_1 AS a, value_2 AS b
+    step, rank, micro, same_samples, value_1 AS a, value_2 AS b, whole
   FROM arrays
   WHERE value_1 IS NOT NULL AND value_2 IS NOT NULL
 ),
 steps AS (
-  SELECT key, step, bool_and(same_samples) AS placed, sum(a) AS a, sum(b) AS b
+  SELECT key, step, bool_and(same_samples) AS placed, sum(a) AS a, sum(b) AS b,
+    bool_and(whole) AS whole
   FROM scalars
   GROUP BY key, step
 ),
@@ -28,12 +29,12 @@ sizes AS (
   GROUP BY key
 ),
 compared AS (
-  SELECT s.key, s.step, s.rank, s.micro, s.a, s.b
+  SELECT s.key, s.step, s.rank, s.micro, s.a, s.b, s.whole
   FROM scalars AS s
   JOIN steps AS t USING (key, step)
   WHERE t.placed
   UNION ALL
-  SELECT key, step, NULL, NULL, a, b FROM steps WHERE NOT placed
+  SELECT key, step, NULL, NULL, a, b, whole FROM steps WHERE NOT placed
 )
 SELECT
   key,
@@ -50,6 +51,9 @@ WHERE isfinite(a) <> isfinite(b)
   OR (
     isfinite(a)
     AND isfinite(b)
-    AND abs(a - b) > greatest(abs(a), abs(b), coalesce(usual, 0)) / 128 + 1e-9
+    AND abs(a - b) > CASE
+      WHEN whole THEN 0
+      ELSE greatest(abs(a), abs(b), coalesce(usual, 0)) / 128 + 1e-9
+    END
   )
 ORDER BY key, step, rank, micro
