@@ -6,8 +6,8 @@
 -- judged elsewhere, by their noise; here only for what is not finite.
 --
 -- What a model is given beside ids follows them: where these differ, or stand elsewhere, it is no
--- event of its own. Ids of one run that differ other than at an end were tokenised twice. A prompt whose padding
--- stands elsewhere is a fault only where attention does not fit it on one side.
+-- event of its own. Ids of one run that differ other than at an end were tokenised twice. A prompt
+-- whose padding stands elsewhere is a fault only where attention does not fit it on one side.
 --
 -- scope:   run
 -- reads:   pairs   one row per sample that both sides hold, from rl/pairs

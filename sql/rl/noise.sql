@@ -3,8 +3,8 @@
 -- `level` is a robust standard deviation, 1.4826 times the median (Rousseeuw and Croux, 1993), of
 -- the gap that rounding would make the same everywhere (rl/clean_tokens). Rounding to a format with
 -- relative error eps gives up to 13 eps in healthy runs of bfloat16 against float32, stale weights
--- of one step 38 eps and more: what is above 23 eps is loud. Fewer than 8 tokens tell nothing: where
--- a step and rank has no more, all such of the key are judged together.
+-- of one step 38 eps and more: what is above 23 eps is loud. Fewer than 8 tokens tell nothing:
+-- where a step and rank has no more, all such of the key are judged together.
 --
 -- scope:   run
 -- reads:   clean_tokens   one row per token, from rl/clean_tokens

@@ -35,3 +35,10 @@ def test_gaps_within_rounding_have_no_say(ask) -> None:
 
 def test_nothing(ask) -> None:
     assert ask("rl/gap_signs").rows() == []
+
+
+@pytest.mark.parametrize(("gaps", "unscaled"), [((-0.5, -1.0), 0.0), ((-0.5, -0.5), 0.1)])
+def test_what_one_factor_leaves(ask, gaps: tuple[float, float], unscaled: float) -> None:
+    rows = [f"k {gap} 0.5 1 {a}" for gap, a in zip(gaps, (-1.0, -2.0), strict=True)]
+    db = ask("rl/gap_signs").table("loud_tokens", f"{COLUMNS} a", *rows)
+    assert db.rows("unscaled") == [(pytest.approx(unscaled),)]

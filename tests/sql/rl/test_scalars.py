@@ -26,6 +26,12 @@ def test_rounding_is_no_difference(ask, b: str, found: int) -> None:
     assert len(scalars(ask, f"loss '' 0 0 0 true 1.0 {b}")) == found
 
 
+@pytest.mark.parametrize(("whole", "found"), [("true", 1), ("false", 0)])
+def test_whole_numbers_are_not_rounded(ask, whole: str, found: int) -> None:
+    db = ask("rl/scalars").table("arrays", f"{COLUMNS} whole", f"n '' 0 0 0 true 1000 1001 {whole}")
+    assert len(db.rows()) == found
+
+
 def test_near_zero_the_usual_size_counts(ask) -> None:
     rows = ["loss '' 0 0 0 true 1.0 1.0", "loss '' 0 0 1 true 1e-6 2e-6"]
     assert scalars(ask, *rows) == []

@@ -16,7 +16,7 @@ def test_sides_of_a_key(ask) -> None:
 @pytest.mark.parametrize(
     ("key", "found"),
     [
-        *((key, True) for key in ("old_log_prob", "Teacher_logps", "logprobs", "actor_log_probs_2")),
+        *((key, True) for key in ("old_log_prob", "Teacher_logps", "logprobs", "log_probs_2")),
         *((key, False) for key in ("log_pressure", "blog_post", "logits", "probs", "loss")),
     ],
 )
