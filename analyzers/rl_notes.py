@@ -49,6 +49,8 @@ def notes(
     found += _too_few(db, explained, 23 * setting.eps)
     if setting.mode == "runs":
         found += _lone_keys(db.rows("rl/side_keys"))
+    if setting.mode != "keys" and compared:
+        found += _uncompared(db.rows("rl/uncompared"))
     if changed and not explained:
         found.append(
             {"code": "configuration", "text": f"configurations differ: {'; '.join(changed)}"}
@@ -121,6 +123,17 @@ def _lone_keys(rows: Iterable[Row]) -> Iterable[Row]:
             side = "a" if row["in_a"] else "b"
             text = f"{row['key']} is there on side {side} alone; it was not compared"
             yield {"code": "key_missing", "key": row["key"], "side": side, "text": text}
+
+
+def _uncompared(rows: Iterable[Row]) -> Iterable[Row]:
+    for row in rows:
+        why = (
+            "text on one side and numbers on the other"
+            if row["mixed"]
+            else "for each sample on one side alone, or at other places"
+        )
+        text = f"{row['key']} is {why}; it was not compared"
+        yield {"code": "not_comparable", "key": row["key"], "text": text}
 
 
 def _place(code: str, row: Row, text: str) -> Row:

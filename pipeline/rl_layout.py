@@ -223,8 +223,10 @@ def _same_value(a: Value | None, b: Value | None) -> bool:
 
 def same_content(a: Array | Packed, b: Array | Packed) -> bool:
     """Tell whether two values are the same, bit by bit; what is packed stays so."""
-    if isinstance(a, Packed) or isinstance(b, Packed):
+    if isinstance(a, Packed) and isinstance(b, Packed):
         return a is b or bool(a == b)
+    if isinstance(a, Packed) or isinstance(b, Packed):
+        return False
     return a.dtype != object and same_bytes(a, b)
 
 

@@ -11,6 +11,9 @@ from .engine import Engine, Failure, reason_of
 from .errors import InternalError
 
 if TYPE_CHECKING:
+    from xlsxwriter.format import Format
+    from xlsxwriter.worksheet import Worksheet
+
     from .store import Store
 
 COLUMNS = {
@@ -42,6 +45,9 @@ OPTIONS = {
 }
 """Names that users gave stay texts."""
 
+PAGE_ROWS = 2**20 - 1
+"""Rows of a page besides its head: what Excel opens."""
+
 Sheets = Mapping[str, Sequence[Sequence[Any]]]
 """Key, as the user of A called it -> rows."""
 
@@ -71,14 +77,19 @@ def sheet(named: tuple[str, Sequence[Sequence[Any]]]) -> bytes:
     _, rows = named
     file = BytesIO()
     with xlsxwriter.Workbook(file, OPTIONS) as book:
-        page = book.add_worksheet("Sheet1")
-        page.write_row(0, 0, COLUMNS.values(), book.add_format({"bold": True}))
-        for number, row in enumerate(rows, 1):
-            page.write_row(number, 0, row)
-        page.freeze_panes(1, 0)
-        page.autofilter(0, 0, len(rows), len(COLUMNS) - 1)
-        page.autofit()
+        bold = book.add_format({"bold": True})
+        for number, start in enumerate(range(0, len(rows), PAGE_ROWS), 1):
+            _page(book.add_worksheet(f"Sheet{number}"), rows[start : start + PAGE_ROWS], bold)
     return file.getvalue()
+
+
+def _page(page: Worksheet, rows: Sequence[Sequence[Any]], bold: Format) -> None:
+    page.write_row(0, 0, COLUMNS.values(), bold)
+    for number, row in enumerate(rows, 1):
+        page.write_row(number, 0, row)
+    page.freeze_panes(1, 0)
+    page.autofilter(0, 0, len(rows), len(COLUMNS) - 1)
+    page.autofit()
 
 
 def file_name(name: str) -> str:

@@ -56,6 +56,7 @@ SELECT
   sum(total - equal)::BIGINT
 FROM arrays
 WHERE dtype_1 = 'text'
+  AND dtype_2 = 'text'
   AND of_samples
   AND equal < total
   AND key NOT IN ('uid', 'prompt_text', 'response_text')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from pipeline.cli import main
 from pipeline.engine_local import LocalEngine
 from pipeline.engine_ray import RayEngine
 from pipeline.rl_sheets import COLUMNS
+from pipeline.rl_sheets import sheet as make_sheet
 
 from ...rollouts import Rollouts, save
 
@@ -124,6 +126,16 @@ def test_sheets_begin_with_the_columns_of_msprobe(bundled, tmp_path: Path) -> No
         assert list(rows[0])[:12] == list(theirs[0]) == PEER
         ours = {(r["step"], r["rank"], r["micro_step"], r["id"]) for r in rows}
         assert ours == {tuple(int(r[c]) for c in PEER[:4]) for r in theirs}
+
+
+def test_a_page_holds_no_more_rows_than_excel_opens(monkeypatch) -> None:
+    monkeypatch.setattr("pipeline.rl_sheets.PAGE_ROWS", 2)
+    rows = [[step, *[None] * (len(COLUMNS) - 1)] for step in range(5)]
+    book = openpyxl.load_workbook(BytesIO(make_sheet(("k", rows))))
+    assert [
+        [row[0] for row in page.iter_rows(min_row=2, values_only=True)] for page in book.worksheets
+    ] == [[0, 1], [2, 3], [4]]
+    assert all(page["A1"].value == "step" for page in book.worksheets)
 
 
 @pytest.mark.parametrize("key", ["log_prob", "reward", "prompt", "ref_log_prob"])

@@ -156,6 +156,29 @@ def test_another_text_is_told_of(judge) -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (["good"] * SAMPLES, "text on one side and numbers on the other"),
+        (np.array(0.5, "f4"), "for each sample on one side alone, or at other places"),
+    ],
+    ids=["text", "one number"],
+)
+def test_what_cannot_be_compared_is_told_of(judge, other, why: str) -> None:
+    a, b = {(0, 0, 0): batch()}, {(0, 0, 0): batch() | {"reward": other}}
+    for sides in ((a, b), (b, a)):
+        (warning,) = judge(*sides)["warnings"]
+        assert (warning["code"], warning["key"]) == ("not_comparable", "reward")
+        assert why in warning["text"]
+
+
+def test_shards_beside_folders_of_msprobe(compare, tmp_path) -> None:
+    shards, npy = (s({(0, 0, 0): batch()}, tmp_path / s.__name__) for s in (save, save_npy))
+    for sides in ((shards, npy), (npy, shards)):
+        result = compare(*sides)
+        assert (result["verdict"], result["warnings"]) == ("same", [])
+
+
+@pytest.mark.parametrize(
     ("gap", "verdict", "codes"),
     [
         (0.5, "different", []),

@@ -18,9 +18,10 @@ def test_what_is_odd_and_no_difference(ask) -> None:
 
 
 def test_texts_beside_prompt_and_response(ask) -> None:
-    columns = "key step rank dtype_1 of_samples equal total"
-    rows = ["gts 3 1 text true 2 4", "gts 2 5 text true 3 4", "response_text 0 0 text true 0 4"]
-    db = ask("rl/notes").table("arrays", columns, *rows, "uid 0 0 text true 0 4")
+    columns = "key step rank dtype_1 dtype_2 of_samples equal total"
+    rows = ["gts 3 1 text text true 2 4", "gts 2 5 text text true 3 4"]
+    rows += [f"{key} 0 0 text text true 0 4" for key in ("response_text", "uid")]
+    db = ask("rl/notes").table("arrays", columns, *rows, "other 0 0 text int64 true 0 4")
     assert db.rows("code key numbers step rank") == [("text_differs", "gts", 3, 2, 5)]
 
 
