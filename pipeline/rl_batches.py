@@ -14,8 +14,12 @@ from .readers.rollouts.names import IDENTITY, LOG_PROBS, TEXT_KEYS, TOKENS
 from .readers.rollouts.part import ragged_value
 from .rl_layout import Array, Layout, frequent
 
-COUNTS = ("uid", *IDENTITY[2:], *LOG_PROBS, *TEXT_KEYS, "reward")
-"""Keys whose first dimension is the number of samples."""
+COUNTS = (
+    *("uid", "response_mask", "response_ids", "prompt_ids", "attention_mask"),
+    *(*TEXT_KEYS, *LOG_PROBS, "reward"),
+)
+"""Keys whose first dimension is the number of samples; the first that is there tells, and whoever
+reads a part reads that one."""
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,8 @@ class Layout:
                 continue
             if attention is not None:
                 found = frequent(value.array[attention == 0])
-            elif key == "response_ids" and "response_mask" in self.samples:
-                found = frequent(value.array[_beyond(self._block("response_mask", value.shape[1]))])
+            elif key == "response_ids" and self.mask is not None and len(value.shape) == 2:
+                found = frequent(value.array[_beyond(_of_width(self.mask, value.shape[1]))])
             else:
                 continue
             if found is not None:
@@ -96,12 +96,6 @@ class Layout:
             return np.asarray(part) if part.shape[1] == ids.shape[1] else None
         alone = mask.shape[1] == ids.shape[1] and key == "prompt_ids"
         return np.asarray(mask.array) if alone else None
-
-    def _block(self, key: str, width: int) -> Array:
-        """Return rows cut or filled up with zeros to a width."""
-        array = self.samples[key].array
-        short = width - array.shape[1]
-        return np.pad(array, ((0, 0), (0, short))) if short > 0 else array[:, :width]
 
     @cached_property
     def lengths(self) -> Array:
@@ -207,6 +201,12 @@ def _last(mask: Array) -> Array:
     last = width - first_true(marked[:, ::-1])
     found: Array = last * marked[np.arange(len(marked)), last - 1]
     return found
+
+
+def _of_width(mask: Array, width: int) -> Array:
+    """Return rows cut or filled up with zeros to a width."""
+    short = width - mask.shape[1]
+    return np.pad(mask, ((0, 0), (0, short))) if short > 0 else mask[:, :width]
 
 
 def _beyond(mask: Array) -> Array:

@@ -31,8 +31,9 @@ class Side:
     place: Array
 
     def has(self, key: str) -> bool:
-        """Tell whether every row has a value of this key."""
-        return all(key in self.batches[one].samples for one in self._used)
+        """Tell whether every row has a value of this key, of as many dimensions."""
+        values = [self.batches[one].samples.get(key) for one in self._used]
+        return None not in values and len({len(one.shape) for one in values if one}) == 1
 
     @cached_property
     def _used(self) -> list[int]:

@@ -71,10 +71,12 @@ TEXT_KEYS = ("prompt_text", "response_text")
 def identity(known: Collection[str]) -> set[str]:
     """Return which of some keys tell samples apart, and where their tokens stand.
 
-    Whole sequences are many bytes: they are of use only where responses are not there.
+    Whole sequences and texts are many bytes: they are of use only where ids are not there.
     """
-    whole = () if "response_ids" in known else ("input_ids",)
-    return {*IDENTITY, *whole, "reward"} & set(known)
+    found = {*IDENTITY, "reward"} & set(known)
+    if "response_ids" not in known:
+        found |= {"input_ids", *TEXT_KEYS} & set(known)
+    return found
 
 
 def canonical(key: str, *, text: bool = False) -> str:

@@ -232,3 +232,34 @@ def test_keys_one_by_one_give_the_same(compare, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("pipeline.rl_analysis.STEP_BYTES", 0)
     assert compare(a, b) == whole
     assert len(whole["findings"]) == 3
+
+
+def some(values: Values, rows: Any) -> Values:
+    """Return some of the samples, and what belongs to none."""
+    return {k: v[rows] if v.shape[:1] == (SAMPLES,) else v for k, v in values.items()}
+
+
+def test_dimensions_that_change_between_micro_steps(judge) -> None:
+    whole = batch() | {"uid": np.arange(SAMPLES), "sample_index": np.zeros(SAMPLES, int)}
+    halves = [some(whole, slice(0, 4)), some(whole, slice(4, None))]
+    halves[1]["hidden"] = halves[1]["hidden"][..., 0]
+    result = judge({(0, 0, 0): whole}, {(0, 0, n): half for n, half in enumerate(halves)})
+    assert [(w["code"], w["key"]) for w in result["warnings"]] == [("not_comparable", "hidden")]
+    assert (result["verdict"], result["read"]["matched"]) == ("same", SAMPLES)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"response_ids": batch()["response_ids"][:-1]},
+        {"response_mask": batch()["response_mask"][:, :, None, None]},
+        {"prompt_ids": batch()["prompt_ids"][:0]},
+        {"old_log_prob": batch()["old_log_prob"].reshape(-1)},
+    ],
+    ids=["fewer rows", "dimensions of a mask", "no rows", "no dimensions"],
+)
+def test_a_key_of_an_odd_shape_on_both_sides(judge, odd: Values) -> None:
+    for keys in (set(batch()), {"response_ids", "response_mask", "old_log_prob", *odd}):
+        values = {key: value for key, value in (batch() | odd).items() if key in keys}
+        result = judge({(0, 0, 0): values}, {(0, 0, 0): values})
+        assert (result["verdict"], result["read"]["matched"]) == ("same", SAMPLES)
