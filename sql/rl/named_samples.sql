@@ -1,8 +1,9 @@
 -- rl/named_samples: one row per sample of either side, with what it is joined by.
 --
--- `name` is the group (uid, prompt, or batch), `key` the sample in it: its number where it has one,
--- else its response; `turn` tells equal ones apart. A row without a counted token is padding where
--- a fuller row of the same name and number stands on its side: batches are filled up by repetition.
+-- `name` is the group (uid or prompt; the batch, where a sample has none), `key` the sample in it:
+-- its number where it has one, else its response; `turn` tells equal ones apart. A row without a
+-- counted token is padding where a fuller row of the same name and number stands on its side:
+-- batches are filled up by repetition.
 --
 -- scope:   run
 -- reads:   samples   one row per sample of either side
@@ -11,17 +12,22 @@
 --          uid VARCHAR, sample BIGINT, prompt UBIGINT, prompt_text UBIGINT, response UBIGINT,
 --          response_text UBIGINT, tokens BIGINT, counted BIGINT, name VARCHAR, key VARCHAR,
 --          numbered BOOLEAN, padding BOOLEAN, turn BIGINT, number BIGINT
-WITH named AS (
+WITH own AS (
   SELECT
     *,
     CASE $match_by
       WHEN 'ids' THEN uid
       WHEN 'prompt' THEN prompt::VARCHAR
       WHEN 'prompt_text' THEN prompt_text::VARCHAR
-      ELSE rank || '/' || micro
-    END AS name,
-    CASE $match_by WHEN 'ids' THEN sample WHEN 'place' THEN place END AS known
+    END AS own_name
   FROM samples
+),
+named AS (
+  SELECT
+    * EXCLUDE (own_name),
+    coalesce(own_name, rank || '/' || micro) AS name,
+    CASE WHEN own_name IS NULL THEN place WHEN $match_by = 'ids' THEN sample END AS known
+  FROM own
 ),
 filled_up AS (
   SELECT side, step, name, known
@@ -39,7 +45,7 @@ keyed AS (
   LEFT JOIN filled_up
     ON named.side = filled_up.side
     AND named.step = filled_up.step
-    AND named.name IS NOT DISTINCT FROM filled_up.name
+    AND named.name = filled_up.name
     AND named.known IS NOT DISTINCT FROM filled_up.known
 )
 SELECT

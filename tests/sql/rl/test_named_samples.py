@@ -26,6 +26,13 @@ def test_an_empty_row_beside_a_fuller_one_of_the_same_id_is_padding(ask) -> None
     assert sorted(rows.rows("place padding")) == [(0, False), (1, True), (2, False)]
 
 
+def test_a_sample_without_an_id_is_joined_by_its_place(ask) -> None:
+    rows = ask("rl/named_samples", match_by="ids").table(
+        "samples", COLUMNS, "a 0 0 3 1 2 - 1 - - 3"
+    )
+    assert rows.rows("name key numbered") == [("3/1", "2", True)]
+
+
 def test_equal_samples_take_turns_and_get_numbers(ask) -> None:
     twice = [row.replace(" 7 1 ", " 7 - ").replace(" 0\n", "") for row in ROWS[:1] * 2]
     rows = ask("rl/named_samples", match_by="ids").table("samples", COLUMNS, *twice)
