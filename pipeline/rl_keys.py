@@ -31,7 +31,7 @@ def is_log_prob(name: str, aligned: Aligned, a: Array, b: Array) -> bool:
 
 def is_input(key: str, aligned: Aligned, gap: Gap | None) -> bool:
     """Tell whether this tells something that prompts and responses do not; of equal padding."""
-    known = key == "attention_mask" and aligned.a.prompts is not None
+    known = key == "attention_mask" and aligned.a.prompt_fits is not None
     return key in INPUTS and gap is not None and not known
 
 

@@ -146,6 +146,18 @@ def test_log_probs_without_ids_are_judged(findings, keys) -> None:
     assert findings(plain, near) == set()
 
 
+@pytest.mark.parametrize(
+    "keys", [["returns", "reward"], ["attention_mask", "prompt_ids", "input_ids", "old_log_prob"]]
+)
+def test_where_nothing_tells_which_tokens_are_there(findings, keys) -> None:
+    plain = batch() | {"returns": batch()["advantages"]}
+    plain = {key: plain[key] for key in keys}
+    assert findings(plain, plain) == set()
+    changed = plain | {keys[0]: 1 - plain[keys[0]]}
+    cause = "mask" if keys[0] == "attention_mask" else "values"
+    assert findings(plain, changed) == {(cause, keys[0])}
+
+
 def test_another_text_is_told_of(judge) -> None:
     answers = [f"answer {n}" for n in range(SAMPLES)]
     a, b = ({(0, 0, 0): batch() | {"answers": t}} for t in (answers, ["other", *answers[1:]]))
