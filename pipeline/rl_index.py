@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -68,14 +69,14 @@ def _needed(known: set[str]) -> set[str]:
 
 
 def _samples(place: dict[str, Any], batch: Batch) -> dict[str, Any]:
-    number, layout = batch.samples.get("sample_index"), batch.layout
+    number, layout = _one_each(batch.samples.get("sample_index")), batch.layout
     prompts, responses, mask = layout.prompts, layout.responses, layout.mask
     content = {
         **place,
         "micro": batch.micro,
         "place": np.arange(batch.size),
-        "uid": names(batch.samples.get("uid")),
-        "sample": None if number is None else number.array.reshape(-1).astype(np.int64),
+        "uid": _names(batch.samples.get("uid")),
+        "sample": None if number is None or number.dtype == object else number.astype(np.int64),
         "prompt": None if prompts is None else digests(*prompts),
         "response": None if responses is None else digests(responses, layout.real),
         "tokens": None if responses is None else layout.lengths,
@@ -87,12 +88,18 @@ def _samples(place: dict[str, Any], batch: Batch) -> dict[str, Any]:
     return content
 
 
-def names(value: Value | None) -> list[str] | None:
-    """Return ids as text, so that 10.0, 10 and "10" are one."""
-    if value is None:
+def _one_each(value: Value | None) -> Array | None:
+    """Return the one element that each sample has; None where it has none, or more."""
+    if value is None or value.lengths is not None or math.prod(value.shape[1:]) != 1:
         return None
-    array: Array = value.array.reshape(value.shape[0], -1)[:, 0]
-    return [name(one) for one in array.tolist()]
+    array: Array = value.array.reshape(-1)
+    return array
+
+
+def _names(value: Value | None) -> list[str] | None:
+    """Return ids as text, so that 10.0, 10 and "10" are one."""
+    array = _one_each(value)
+    return None if array is None else [name(one) for one in array.tolist()]
 
 
 def name(one: object) -> str:

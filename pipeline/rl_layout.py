@@ -87,10 +87,8 @@ class Layout:
         mask, ids = self.samples.get("attention_mask"), self.samples.get(key)
         if mask is None or ids is None or len(mask.shape) != 2 or len(ids.shape) != 2:
             return None
-        prompts = self.samples.get("prompt_ids")
-        width = 0 if prompts is None or prompts.lengths is not None else prompts.shape[1]
-        answers = self.samples.get("response_ids")
-        whole = width + (answers.shape[1] if answers is not None and answers.lengths is None else 0)
+        width, rest = (_width(self.samples.get(k)) for k in ("prompt_ids", "response_ids"))
+        whole = width + rest
         if mask.shape[1] == whole:
             part = mask.array[:, :width] if key == "prompt_ids" else mask.array[:, width:]
             return np.asarray(part) if part.shape[1] == ids.shape[1] else None
@@ -201,6 +199,12 @@ def _last(mask: Array) -> Array:
     last = width - first_true(marked[:, ::-1])
     found: Array = last * marked[np.arange(len(marked)), last - 1]
     return found
+
+
+def _width(value: Value | None) -> int:
+    """Return the width of a rectangle of ids; 0 where it is none."""
+    flat = value is not None and value.lengths is None and len(value.shape) == 2
+    return value.shape[1] if value is not None and flat else 0
 
 
 def _of_width(mask: Array, width: int) -> Array:
