@@ -105,11 +105,10 @@ def _outliers(rows: Sequence[Row]) -> Iterable[Row]:
 
 
 def _too_few(db: Answers, explained: Collection[str], floor: float) -> Iterable[Row]:
-    cells = db.rows("rl/noise")
-    told = {cell["key"] for cell in cells if cell["loud"] is not None}
-    unjudged = {cell["key"] for cell in cells} - told - set(explained)
+    told = {cell["key"] for cell in db.rows("rl/noise") if cell["loud"] is not None}
     for row in db.rows("rl/key_numbers"):
-        if row["key"] in unjudged and (row["max_abs"] or 0) > floor:
+        judged = row["k3"] is None or row["key"] in {*told, *explained}
+        if not judged and (row["max_abs"] or 0) > floor:
             text = (
                 f"{row['key']}: {row['n']} tokens, up to {row['max_abs']:.3g} apart, are too few "
                 "to tell rounding from a fault"

@@ -25,7 +25,7 @@ def is_log_prob(name: str, aligned: Aligned, a: Array, b: Array) -> bool:
     """Tell whether these are log-probs of tokens; of a name that users gave, their values tell."""
     if a.ndim != 2 or b.ndim != 2:
         return False
-    fits = a.shape[1] == b.shape[1] == aligned.counted.shape[1]
+    fits = min(a.shape[1], b.shape[1]) == aligned.counted.shape[1]
     return name in LOG_PROBS or (fits and not max(a.max(initial=0), b.max(initial=0)) > 0)
 
 
@@ -36,8 +36,7 @@ def is_input(key: str, aligned: Aligned, gap: Gap | None) -> bool:
 
 
 def looked_at(aligned: Aligned, key: str, shape: tuple[int, int]) -> Array:
-    """Return which numbers of a key that has none for each response token count: of inputs, those
-    that attention looks at."""
+    """Return which numbers count of a key with none for each token: of inputs, the attended."""
     found = np.ones(shape, dtype=bool)
     if key in INPUTS and key != "attention_mask":
         for side in (aligned.a, aligned.b):
