@@ -99,7 +99,8 @@ class Gap:
         """Return the largest difference; not finite where any number, or difference, is not."""
         if self.same:
             given = self._given[0]
-            exact = given.dtype.kind in "biu" or np.isfinite(given.sum())
+            with np.errstate(invalid="ignore", over="ignore"):
+                exact = given.dtype.kind in "biu" or np.isfinite(given.sum())
             return 0.0 if exact or np.isfinite(given).all() else np.nan
         return float(self.size.max(initial=0))
 
