@@ -31,8 +31,8 @@ def is_log_prob(name: str, aligned: Aligned, a: Array, b: Array) -> bool:
 
 def is_input(key: str, aligned: Aligned, gap: Gap | None) -> bool:
     """Tell whether this tells something that prompts and responses do not; of equal padding."""
-    known = key == "attention_mask" and aligned.a.prompt_fits is not None
-    return key in INPUTS and gap is not None and not known
+    told = all(side.prompt_fits is not None for side in (aligned.a, aligned.b))
+    return key in INPUTS and gap is not None and not (key == "attention_mask" and told)
 
 
 def looked_at(aligned: Aligned, key: str, shape: tuple[int, int]) -> Array:
@@ -49,7 +49,7 @@ def misfit(key: str, aligned: Aligned, a: Array, b: Array) -> bool:
     """Tell whether dimensions differ by more than padding."""
     if a.ndim != b.ndim:
         return math.prod(a.shape[1:]) != math.prod(b.shape[1:])
-    ragged = aligned.a.lengths(key) is not None
+    ragged = any(side.has(key) and side.lengths(key) is not None for side in (aligned.a, aligned.b))
     widths = {side.shape[1] for side in (a, b) if side.ndim > 1}
     per_token = ragged or key in LAYOUT or key in TOKEN_KEYS or aligned.counted.shape[1] in widths
     start = 2 if per_token else 1

@@ -236,9 +236,9 @@ def _values(
     """Return the sums of one key over the numbers that count; `gap` is its, of equal shapes."""
     name, a_key, b_key = keys
     counted = aligned.counted.shape[1]
-    known = counted > 0 or bool(aligned.a.real.any())
+    known = counted > 0 or bool(aligned.a.real.any() or aligned.b.real.any())
     per_token = a.ndim == b.ndim == 2 and (
-        (a_key in TOKEN_KEYS and known) or a.shape[1] == counted > 1
+        (a_key in TOKEN_KEYS and known) or min(a.shape[1], b.shape[1]) == counted > 1
     )
     flat_a, flat_b = a.reshape(len(a), -1), b.reshape(len(b), -1)
     width = min(flat_a.shape[1], flat_b.shape[1])
